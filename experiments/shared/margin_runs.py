@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from rankwise import RankSVM, ScoreGraph
 from rankwise.losses import HingeLoss
-from rankwise.solvers import certified_descent
+from rankwise.solvers import certified_descent, pairwise_objective
 
 __all__ = ["Course", "Fit", "follow", "make_objective", "shortest_time", "standardize", "time_fit"]
 
@@ -44,7 +44,7 @@ def standardize(X):
 
 def make_objective(X, y, alpha, loss=HingeLoss):
     """The objective of RankSVM over all pairs of different y."""
-    return certified_descent.make_objective(X, loss(ScoreGraph(y)), alpha)
+    return pairwise_objective.make_objective(X, loss(ScoreGraph(y)), alpha)
 
 
 def time_fit(model, X, y, clock=time.perf_counter):

@@ -24,7 +24,7 @@ from experiments.shared.margin_runs import make_objective, shortest_time, standa
 from experiments.shared.tables import print_notes, print_table
 from rankwise import RankSVM
 from rankwise.losses import LossValue, Plane
-from rankwise.solvers import certified_descent
+from rankwise.solvers import pairwise_objective
 from rankwise.solvers.bundle import Bundle
 from rankwise.solvers.certified_descent import Search, Solution, cutting_planes
 
@@ -116,7 +116,7 @@ def measure_costs(X, y, sizes):
     costs = []
     for m in sizes:
         sweep = make_objective(X[:m], y[:m], ITERATION_ALPHA)
-        pairs = certified_descent.make_objective(X[:m], AllPairsHinge(y[:m]), ITERATION_ALPHA)
+        pairs = pairwise_objective.make_objective(X[:m], AllPairsHinge(y[:m]), ITERATION_ALPHA)
         found = measure_cost(sweep), measure_cost(pairs)
         np.testing.assert_allclose(found[0].bounds, found[1].bounds, rtol=1e-6, atol=1e-9)
         costs.append(found)

@@ -9,8 +9,8 @@ import scipy.sparse as sp
 from rankwise import PairGraph, ScoreGraph
 from rankwise.graphs import violated_pairs
 from rankwise.losses import HingeLoss, SquaredHingeLoss, pairwise
-from rankwise.solvers import certified_descent
-from rankwise.solvers.certified_descent import make_objective, pair_covariance
+from rankwise.solvers import pairwise_objective
+from rankwise.solvers.pairwise_objective import estimate_pair_covariance, make_objective
 from tests import oracle
 from tests.graphs.data import ChampionGraph
 
@@ -130,7 +130,7 @@ def test_second_moment_is_the_mean_over_the_pairs(case):
     R = np.random.default_rng(5).normal(size=(M, 3))
     truth = sum(w * np.outer(R[i] - R[j], R[i] - R[j]) for i, j, _, w in edges)
     for features in (R, sp.csr_matrix(R)):
-        found = pair_covariance(make_objective(features, HingeLoss(graph), 0.1))
+        found = estimate_pair_covariance(make_objective(features, HingeLoss(graph), 0.1))
         np.testing.assert_allclose(found, truth / sum(w for *_, w in edges), atol=1e-12)
 
 
@@ -138,15 +138,15 @@ def test_second_moment_of_many_items_comes_from_a_sample(monkeypatch):
     rng = np.random.default_rng(0)
     R, y, groups = rng.normal(size=(4000, 2)), rng.normal(size=4000), rng.integers(0, 5, 4000)
     objective = make_objective(R, HingeLoss(ScoreGraph(y, groups)), 0.1)
-    whole = pair_covariance(objective)
-    monkeypatch.setattr(certified_descent, "MAX_COVARIANCE_ITEMS", 500)
+    whole = estimate_pair_covariance(objective)
+    monkeypatch.setattr(pairwise_objective, "MAX_COVARIANCE_ITEMS", 500)
     monkeypatch.setattr(pairwise, "MIN_SAMPLE_ITEMS", 100)
-    part = pair_covariance(objective)
+    part = estimate_pair_covariance(objective)
     assert not np.array_equal(whole, part)
     np.testing.assert_allclose(part, whole, atol=0.3)
     edges = PairGraph(rng.integers(0, 2000, 4000), rng.integers(2000, 4000, 4000))
     explicit = make_objective(R, HingeLoss(edges), 0.1)
-    np.testing.assert_allclose(pair_covariance(explicit), whole, atol=0.3)
+    np.testing.assert_allclose(estimate_pair_covariance(explicit), whole, atol=0.3)
 
 
 def test_small_and_large_groups_are_sorted_alike(scores, monkeypatch):

@@ -14,7 +14,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from rankwise import PairGraph, RankSVM, ScoreGraph
 from rankwise.datasets import make_ranking
 from rankwise.losses import HingeLoss, pairwise
-from rankwise.solvers import certified_descent
+from rankwise.solvers import pairwise_objective
 from tests import oracle
 
 LOSSES = ["hinge", "squared_hinge"]
@@ -365,7 +365,7 @@ def test_features_on_very_different_scales():
 def test_many_features_go_by_the_diagonal_of_the_curvature(loss, monkeypatch):
     X, y, groups = small_problem(4, m=30, p=8, n_groups=3)
     few = RankSVM(0.01, loss=loss, tol=1e-5).fit(X, y, groups)
-    monkeypatch.setattr(certified_descent, "MAX_COVARIANCE_FEATURES", 4)
+    monkeypatch.setattr(pairwise_objective, "MAX_COVARIANCE_FEATURES", 4)
     many = RankSVM(0.01, loss=loss, tol=1e-5).fit(X, y, groups)
     assert many.objective_ == pytest.approx(few.objective_, rel=2e-5)
     assert not np.array_equal(many.coef_, few.coef_)

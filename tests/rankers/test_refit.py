@@ -103,7 +103,7 @@ def test_ctrl_c_before_the_search_begins_leaves_the_model_as_it_was(monkeypatch)
     def impatient(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("rankwise.solvers.certified_descent.pair_covariance", impatient)
+    monkeypatch.setattr("rankwise.solvers.certified_descent.estimate_pair_covariance", impatient)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X[:20], Y[:20], GROUPS[:20])
     np.testing.assert_array_equal(model.predict(X), scores)

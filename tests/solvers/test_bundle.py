@@ -92,7 +92,7 @@ def test_a_full_bundle_merges_planes_and_keeps_its_bound():
     for _ in range(60):
         value, slope = at(w)
         planes.add(slope, Plane(value - slope @ w, 0.0, 0.0))
-        assert len(planes._mix) <= 6
+        assert len(planes._mixture_weights) <= 6
         before, (bound, w) = bound, planes.solve(0.1)
         assert bound >= before - 1e-10
     assert at(w)[0] + 0.1 * w @ w == pytest.approx(bound, rel=1e-3)

@@ -19,11 +19,10 @@ from rankwise.solvers.bundle import Bundle
 from rankwise.solvers.certified_descent import (
     MAX_SCORE_UPDATES,
     STALLED_ITERATIONS,
-    Objective,
     line_search,
-    make_objective,
     minimize_pairwise,
 )
+from rankwise.solvers.pairwise_objective import Objective, make_objective
 
 ALPHA = 1e-3
 OFFSET = 1e6
@@ -140,9 +139,9 @@ def test_the_bound_is_lower_by_the_stated_rounding(seed):
     plain, careful = Bundle(objective.magnitude, 0), Bundle(objective.magnitude, 6)
     point = objective.at(rng.normal(size=3))
     for bundle in (plain, careful):
-        bundle.add(point.slope, point.loss.plane)
+        bundle.add(point.loss_gradient, point.loss.plane)
     (bound, w), (lower, _) = plain.solve(0.1), careful.solve(0.1)
-    share = 1 - plain._mix[0]
+    share = 1 - plain._mixture_weights[0]
     magnitude = np.abs(R).max(axis=0)
     offset = point.loss.plane.offset
     pull = max(np.abs(point.loss.gradient).sum(), 2 * offset)
@@ -311,8 +310,8 @@ def test_products_are_exact_up_to_a_constant(dtype, offset, make):
     assert np.abs((f - f[0]) - (truth - truth[0])).max() <= 2 * allowed
     allowed = rounding * objective.magnitude * np.abs(u).sum()
     slope = (exact - exact[0]).T @ u
-    assert (np.abs(objective.pull_back(u) - slope) <= 2 * allowed + 1e-30).all()
-    assert objective.pull_back(u)[2] == 0
+    assert (np.abs(objective.derivative_in_weights(u) - slope) <= 2 * allowed + 1e-30).all()
+    assert objective.derivative_in_weights(u)[2] == 0
 
 
 def test_float64_features_near_zero_are_not_copied():
@@ -336,7 +335,7 @@ def test_scores_do_not_drift_along_many_lines():
     point, ages = objective.at(np.ones(2)), []
     for _ in range(3 * MAX_SCORE_UPDATES):
         point = line_search(objective, point, -1e-3 * point.gradient)
-        ages.append(point.n_updates)
+        ages.append(point.n_score_updates)
     assert max(ages) == MAX_SCORE_UPDATES
     assert ages.count(0) >= 2
     np.testing.assert_allclose(point.scores, objective.scores(point.w), atol=1e-14)

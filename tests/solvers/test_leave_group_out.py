@@ -238,7 +238,7 @@ def test_equation_33_of_groups_of_any_size_takes_one_inverse(rng, alpha, monkeyp
     alphas = np.array([alpha, 1.0])
     task = model.hold_out_task(X, y, groups, weights)
     coefficients = task.coefficients_without(units, alphas)[..., :1]
-    monkeypatch.setattr("rankwise.solvers.leave_group_out._SpectralModel", no_decomposition)
+    monkeypatch.setattr("rankwise.solvers.leave_group_out._SpectralModels", no_decomposition)
     scores = leave_group_out_predict(model, *data, sample_weight=weights)
     scale = np.abs(scores).max()
     np.testing.assert_allclose(scores, expected[..., 0], rtol=0, atol=1e-9 * scale)

@@ -44,7 +44,11 @@ from rankwise.rankers.base import KernelModel
 from rankwise.rankers.group_sample import GroupSample, sample_labels
 from rankwise.rankers.out_of_core import SufficientStatistics
 from rankwise.runtime.interrupts import keeps_interrupted_fits
-from rankwise.solvers.certified_descent import Objective, make_objective, pair_covariance
+from rankwise.solvers.pairwise_objective import (
+    Objective,
+    estimate_pair_covariance,
+    make_objective,
+)
 from rankwise.validation import check_alphas, check_option, restored_on_failure
 
 if TYPE_CHECKING:
@@ -453,7 +457,7 @@ class RankSVM(LazyModel):
             self,
             objective,
             alphas,
-            moment=loss.moment,
+            pair_covariance=loss.pair_covariance,
             keep_interrupted=keeps_interrupted_fits(),
         )
         self.n_pairs_ = loss.n_pairs
@@ -480,8 +484,8 @@ class ClusterLoss(PairwiseLoss):
         Numbers of items and pairs in all blocks with pairs.
     total_weight : float
         W, the sum of the weights of the pairs.
-    moment : ndarray
-        Second moment of the pair differences, as `pair_covariance` returns it.
+    pair_covariance : ndarray
+        As `estimate_pair_covariance` returns it.
     magnitude : ndarray of shape (n_features,)
         Largest absolute values of the features.
     n_evaluations : int
@@ -496,11 +500,11 @@ class ClusterLoss(PairwiseLoss):
                 "there is nothing to rank: the items make no pair of different scores; give group "
                 "labels that are shared by the items to be compared."
             )
-        items, pairs, weights, moments, magnitudes = zip(*filter(None, summaries), strict=True)
+        items, pairs, weights, covariances, magnitudes = zip(*filter(None, summaries), strict=True)
         self.n_items = sum(items)
         self.n_pairs = sum(pairs)
         self.total_weight = sum(weights)
-        self.moment = np.average(moments, axis=0, weights=weights)
+        self.pair_covariance = np.average(covariances, axis=0, weights=weights)
         self.magnitude = np.max(magnitudes, axis=0)
         self.n_evaluations = 0
 
@@ -547,7 +551,7 @@ def _prepare(
 
 
 def _summarize(objective: Objective | None) -> tuple[Any, ...] | None:
-    """On a worker: return numbers of items and pairs, W, second moment and magnitude."""
+    """On a worker: return numbers of items and pairs, W, pair covariance and magnitude."""
     if objective is None:
         return None
     loss = objective.loss
@@ -555,7 +559,7 @@ def _summarize(objective: Objective | None) -> tuple[Any, ...] | None:
         objective.n_items,
         loss.graph.n_pairs,
         loss.total_weight,
-        pair_covariance(objective),
+        estimate_pair_covariance(objective),
         objective.magnitude,
     )
 
@@ -564,7 +568,7 @@ def _evaluate(objective: Objective, w: Array) -> tuple[Any, ...]:
     """On a worker: return loss, gradient and the sums of the plane, times the pairs' weight."""
     iterate = objective.at(w)
     total_weight = objective.loss.total_weight
-    terms = (iterate.loss.value, iterate.slope, *iterate.loss.plane)
+    terms = (iterate.loss.value, iterate.loss_gradient, *iterate.loss.plane)
     return tuple(total_weight * term for term in terms)
 
 
@@ -572,4 +576,4 @@ def _hessian_product(objective: Objective, w: Array, v: Array) -> Array:
     """On a worker: return the product of the Hessian with v, times the pairs' weight."""
     loss_value = objective.loss.at(objective.scores(w))
     product = loss_value.hessian_product(objective.scores(v))
-    return objective.loss.total_weight * objective.pull_back(product)
+    return objective.loss.total_weight * objective.derivative_in_weights(product)

@@ -215,7 +215,12 @@ class FeatureSide(DecomposedSide):
         """Eigenvalues and vectors of ``R Rᵀ``, without zeros."""
         left, singular, right = self._singular_value_decomposition
         n_items = len(left)
-        return Spectrum(values=singular**2, vectors=left, weight=np.ones(n_items), right=right)
+        return Spectrum(
+            eigenvalues=singular**2,
+            vectors=left,
+            weight=np.ones(n_items),
+            right_vectors=right,
+        )
 
     @property
     def vectors_to_functions(self) -> Array:
@@ -312,11 +317,11 @@ class KernelSide(DecomposedSide):
         """Eigenvalues and vectors of the kernel matrix, without those that are zero."""
         spectrum = find_spectrum(self.matrix, is_kernel=True, centered=self.is_centered)
         n_items = len(spectrum.vectors)
-        magnitudes = np.abs(spectrum.values)
+        magnitudes = np.abs(spectrum.eigenvalues)
         rounding = n_items * EPSILON * magnitudes.max(initial=0.0)
         is_nonzero = magnitudes > rounding
         return Spectrum(
-            spectrum.values[is_nonzero],
+            spectrum.eigenvalues[is_nonzero],
             np.ascontiguousarray(spectrum.vectors[:, is_nonzero]),
             spectrum.weight,
         )

@@ -204,8 +204,8 @@ class DyadicProblem:
         are those of `leave_column_out_scores` divided by γ_a; where γ_a is small, they are computed
         from ``R/γ = σ/(ρ + γσ)``.
         """
-        row_eigenvalues = self.rows.spectrum.values
-        column_eigenvalues = self.decomposed_columns.spectrum.values
+        row_eigenvalues = self.rows.spectrum.eigenvalues
+        column_eigenvalues = self.decomposed_columns.spectrum.eigenvalues
         largest_column_eigenvalue = np.abs(column_eigenvalues).max(initial=0.0)
         new_row_features = np.asarray(new_rows @ self.rows.vectors_to_functions)
 
@@ -249,9 +249,9 @@ class DyadicProblem:
     def _leave_column_out_weights(self, penalty: float, directions: Array) -> Array:
         """``Γ⁻¹ Uᵀ F`` of `leave_column_out_scores` for the selected directions of the rows."""
         diagonal = self._diagonalization
-        column_eigenvalues = self.decomposed_columns.spectrum.values
+        column_eigenvalues = self.decomposed_columns.spectrum.eigenvalues
         column_vectors = self.decomposed_columns.spectrum.vectors
-        row_eigenvalues = self.rows.spectrum.values[directions, None]
+        row_eigenvalues = self.rows.spectrum.eigenvalues[directions, None]
         eigenvalues = diagonal.eigenvalues[directions]
         rotated_target = diagonal.rotated_target[directions]
         target = self._target_of_row_directions[directions]
@@ -292,14 +292,14 @@ class DyadicProblem:
 
     @cached_property
     def _diagonalization(self) -> Diagonalization:
-        row_eigenvalues = self.rows.spectrum.values
+        row_eigenvalues = self.rows.spectrum.eigenvalues
         row_vectors = self.rows.spectrum.vectors
         target = row_vectors.T @ self._centered_target
         if not isinstance(self.columns, DecomposedSide):
             # The kernel of labels is the identity: no vectors, and eigenvalues of 1.
             eigenvalues = np.repeat(row_eigenvalues[:, None], target.shape[1], axis=1)
             return Diagonalization(row_vectors, None, target, eigenvalues)
-        column_eigenvalues = self.columns.spectrum.values
+        column_eigenvalues = self.columns.spectrum.eigenvalues
         column_vectors = self.columns.spectrum.vectors
         return Diagonalization(
             row_vectors,

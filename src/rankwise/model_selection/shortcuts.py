@@ -585,7 +585,7 @@ def item_spectrum(
     spectrum = find_spectrum(
         matrix, weight, is_kernel=is_dual, centered=centered, overwrite=overwrite
     )
-    return spectrum._replace(first=first_equal)
+    return spectrum._replace(first_equal_item=first_equal)
 
 
 def check_rest(is_enough: bool) -> None:

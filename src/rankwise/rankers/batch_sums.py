@@ -266,10 +266,10 @@ class BatchSums:
                     f"{n_rows.get(name, 0)} rows of it were added. Subtract what was added before, "
                     "in whole groups."
                 )
-            remaining[name] = group.joined(removed, -1)
+            remaining[name] = group.without(removed)
             # pairs between the removed rows and the remaining ones
             equations = equations.add_pairs(remaining[name].pairs(*self._settings))
-            equations = equations.add_pairs(group.pairs(*self._settings), -1)
+            equations = equations.subtract_pairs(group.pairs(*self._settings))
             equations = equations.add_pairs(removed.pairs(*self._settings))
         self._equations = equations.subtract(other._equations)
         for name in n_removed_rows:
@@ -518,8 +518,8 @@ class BatchSums:
             if old_group is not None:
                 group = new_group.joined(old_group)
                 equations = equations.add_pairs(group.pairs(*self._settings))
-                equations = equations.add_pairs(new_group.pairs(*self._settings), -1)
-                equations = equations.add_pairs(old_group.pairs(*self._settings), -1)
+                equations = equations.subtract_pairs(new_group.pairs(*self._settings))
+                equations = equations.subtract_pairs(old_group.pairs(*self._settings))
             self._open[name] = group
         self._equations = self._equations.add(equations)
         excess = self.open_bytes - self._limit

@@ -39,12 +39,8 @@ from rankwise.rankers.ranking_problem import (
 from rankwise.runtime.interrupts import keeps_interrupted_fits
 from rankwise.runtime.progress import Progress
 from rankwise.runtime.threads import single_threaded
-from rankwise.solvers.certified_descent import (
-    Objective,
-    Solution,
-    make_objective,
-    minimize_pairwise,
-)
+from rankwise.solvers.certified_descent import Solution, minimize_pairwise
+from rankwise.solvers.pairwise_objective import Objective, make_objective
 from rankwise.validation import check_alphas, check_int, restored_on_failure
 
 PAIRWISE_ALPHA_DECADES = (-9, 1)  # where default alphas start and end
@@ -350,7 +346,7 @@ class PairwiseTask(HoldOutTask):
         objective = make_objective(self.features.matrix, self.loss, 0.0)
         alpha = np.array([learner.alpha])
         (solution,) = solve_path(
-            learner, objective, alpha, start=start, keep_interrupted=keep_interrupted
+            learner, objective, alpha, initial_weights=start, keep_interrupted=keep_interrupted
         )
         learner._keep(self, solution)
         return learner
@@ -384,14 +380,15 @@ def solve_path(
     objective: Objective,
     alphas: Array,
     *,
-    start: Array | None = None,
-    moment: Array | None = None,
+    initial_weights: Array | None = None,
+    pair_covariance: Array | None = None,
     keep_interrupted: bool = False,
 ) -> list[Solution]:
     """Solutions in the order of the alphas, computed from the largest alpha to the smallest.
 
     Each solution starts from the one before. Tolerance, limit and progress are parameters of the
-    model. `start`, `moment` and `keep_interrupted` are those of `minimize_pairwise`.
+    model. `initial_weights`, `pair_covariance` and `keep_interrupted` are those of
+    `minimize_pairwise`.
     """
     max_iter = check_int("max_iter", model.max_iter, least=1)
     if not isinstance(model.tol, numbers.Real) or not 0 < float(model.tol) < 1:
@@ -410,9 +407,9 @@ def solve_path(
             model.solver_,
             tol=float(model.tol),
             max_iter=max_iter,
-            start=start,
-            warm=last,
-            moment=moment,
+            initial_weights=initial_weights,
+            solution_at_other_alpha=last,
+            pair_covariance=pair_covariance,
             watch=watch,
             keep_interrupted=keep_interrupted,
         )

@@ -41,20 +41,20 @@ from rankwise.rankers.ranking_problem import check_beta, one_output, ranking_los
 from rankwise.rankers.semi_supervised import PartialRelevance, split_unscored_of_one_output
 from rankwise.runtime.threads import single_threaded
 from rankwise.solvers.pursuit import (
-    AllCombinations,
-    AllPairs,
+    AllCombinationsSearch,
+    AllPairsSearch,
     PursuitProblem,
-    SharedIndices,
+    SharedIndexSearch,
     Step,
     pursue,
 )
 from rankwise.validation import check_int, check_nus, check_option, restored_on_failure
 
-SEARCHES: dict[str, type[SharedIndices | AllPairs | AllCombinations]] = {
-    "single": SharedIndices,
-    "shared": SharedIndices,
-    "pairs": AllPairs,
-    "all": AllCombinations,
+SEARCHES: dict[str, type[SharedIndexSearch | AllPairsSearch | AllCombinationsSearch]] = {
+    "single": SharedIndexSearch,
+    "shared": SharedIndexSearch,
+    "pairs": AllPairsSearch,
+    "all": AllCombinationsSearch,
 }
 
 

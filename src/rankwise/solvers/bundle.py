@@ -26,14 +26,16 @@ Stability of Numerical Algorithms, section 2.8).
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rankwise.arrays import Array, Indices
 from rankwise.losses import Plane
 
+Mask = NDArray[np.bool_]
 MAX_PLANES = 250
 MAX_ENTRIES = 2**27  # one GiB of planes
 EPSILON = float(np.finfo(np.float64).eps)
-N_REFINEMENTS = 2  # of each solution on a face of the simplex
+N_REFINEMENTS = 2  # of each solution for the active entries
 MASTER_TOLERANCE = 0.02  # error of the master problem, as a share of the gap to the best objective
 RELATIVE_TOLERANCE = 1e-10  # error of the master problem, as a share of its value
 MAX_ACTIVE_SET_CHANGES = 500
@@ -55,16 +57,16 @@ class Bundle:
 
     def __init__(self, magnitude: Array, n_items: int, max_planes: int = MAX_PLANES) -> None:
         n_features = len(magnitude)
-        planes_in_memory = MAX_ENTRIES // max(1, n_features)
-        self._capacity = max(4, min(max_planes, planes_in_memory))
-        self._slopes = np.zeros((1, n_features))
+        n_planes_in_memory = MAX_ENTRIES // max(1, n_features)
+        self._capacity = max(4, min(max_planes, n_planes_in_memory))
+        self._slopes = np.zeros((1, n_features))  # a_t of each plane
         self._planes = np.array([ZERO_PLANE])
-        self._gram = np.zeros((1, 1))
-        self._mix = np.ones(1)
+        self._gram = np.zeros((1, 1))  # inner products of the slopes
+        self._mixture_weights = np.ones(1)  # λ of the last solution
         self._magnitude = magnitude
-        self._rounding = 0.0
+        self._rounding_unit = 0.0  # η
         if n_items:
-            self._rounding = EPSILON * (4 + np.sqrt(n_items + n_features))
+            self._rounding_unit = EPSILON * (4 + np.sqrt(n_items + n_features))
 
     def rounding_of(self, value: float, plane: Plane, w: Array) -> float:
         """Bound of the rounding error of an objective.
@@ -79,18 +81,18 @@ class Bundle:
             Weights.
         """
         largest_score = float(self._magnitude @ np.abs(w))
-        return float(self._rounding * (1 + value + plane.gradient_terms * largest_score))
+        return float(self._rounding_unit * (1 + value + plane.gradient_terms * largest_score))
 
     def add(self, slope: Array, plane: Plane) -> None:
         """Add the plane ``slopeᵀ w + plane.offset``; a full bundle first merges half its planes."""
-        if len(self._mix) >= self._capacity:
-            self._merge()
+        if len(self._planes) >= self._capacity:
+            self._merge_half()
         products = self._slopes @ slope
-        square = np.array([[slope @ slope]])
-        self._gram = np.block([[self._gram, products[:, None]], [products[None], square]])
+        squared_norm = np.array([[slope @ slope]])
+        self._gram = np.block([[self._gram, products[:, None]], [products[None], squared_norm]])
         self._slopes = np.vstack([self._slopes, slope])
         self._planes = np.vstack([self._planes, plane])
-        self._mix = np.append(self._mix, 0.0)
+        self._mixture_weights = np.append(self._mixture_weights, 0.0)
 
     def solve(self, alpha: float, best_objective: float = np.inf) -> tuple[float, Array]:
         """Solve the master problem, accurately enough to judge an objective of `best_objective`.
@@ -110,43 +112,51 @@ class Bundle:
         w : ndarray of shape (n_features,)
             The minimizer of the mixture of planes plus the regularizer.
         """
+        # the bound by a mixture λ of the planes is offsetsᵀ λ − λᵀ Q λ / 2
         Q = self._gram / (2 * alpha)
         offsets = self._planes[:, 0]
-        self._mix = maximize_on_simplex(Q, offsets, self._mix, best_objective)
-        value = float(offsets @ self._mix - 0.5 * (self._mix @ Q @ self._mix))
-        value_of_newest = offsets[-1] - 0.5 * Q[-1, -1]
-        if value_of_newest > value:  # happens near the minimum of a smooth loss
-            self._mix = np.zeros(len(self._mix))
-            self._mix[-1] = 1.0
-        is_used = self._mix > 0
-        slope = self._mix[is_used] @ self._slopes[is_used]
-        mixture = Plane(*(self._mix[is_used] @ self._planes[is_used]).tolist())
-        w = slope / (-2 * alpha)
+        weights = maximize_on_simplex(Q, offsets, self._mixture_weights, best_objective)
+        bound = float(offsets @ weights - 0.5 * (weights @ Q @ weights))
+        bound_by_newest_plane = offsets[-1] - 0.5 * Q[-1, -1]
+        if bound_by_newest_plane > bound:  # happens near the minimum of a smooth loss
+            weights = np.zeros(len(weights))
+            weights[-1] = 1.0
+        self._mixture_weights = weights
+
+        is_used = weights > 0
+        slope, mixture = self._mixture_of(weights, is_used)
+        w = slope / (-2 * alpha)  # minimizes slopeᵀ w + α ‖w‖²
         penalty = float(slope @ slope) / (4 * alpha)  # α ‖w‖²
-        allowance = self._allowance(mixture, w, penalty, alpha)
-        return mixture.offset - penalty - allowance, w
+        rounding_error = self._rounding_of_bound(mixture, w, penalty, alpha)
+        return mixture.offset - penalty - rounding_error, w
 
-    def _allowance(self, mixture: Plane, w: Array, penalty: float, alpha: float) -> float:
+    def _mixture_of(self, weights: Array, is_used: Mask | slice) -> tuple[Array, Plane]:
+        """Slope and offset of the weighted mean of these planes."""
+        slope = weights[is_used] @ self._slopes[is_used]
+        offset_and_terms = weights[is_used] @ self._planes[is_used]
+        return slope, Plane(*offset_and_terms.tolist())
+
+    def _rounding_of_bound(self, mixture: Plane, w: Array, penalty: float, alpha: float) -> float:
         """Bound of the rounding error of a bound: the formula of the module's docstring."""
-        slope_error = self._rounding * mixture.gradient_terms * self._magnitude
-        allowance = self._rounding * mixture.offset_terms + 4 * EPSILON * penalty
-        allowance += float(slope_error @ np.abs(w))
-        allowance += float(slope_error @ slope_error) / (4 * alpha)
-        return allowance
+        slope_error = self._rounding_unit * mixture.gradient_terms * self._magnitude
+        rounding_error = self._rounding_unit * mixture.offset_terms + 4 * EPSILON * penalty
+        rounding_error += float(slope_error @ np.abs(w))
+        rounding_error += float(slope_error @ slope_error) / (4 * alpha)
+        return rounding_error
 
-    def _merge(self) -> None:
-        """Keep the half with the largest weights, and the mixture of all: the bound stays."""
-        mix = self._mix
-        largest_half = np.argsort(mix)[len(mix) // 2 :]
-        remaining = np.union1d([0], largest_half)
-        slope = mix @ self._slopes
-        mixture = Plane(*(mix @ self._planes).tolist())
+    def _merge_half(self) -> None:
+        """Drop the half with the smallest weights, and add the mixture of all: the bound stays."""
+        weights = self._mixture_weights
+        all_planes = slice(None)
+        slope, mixture = self._mixture_of(weights, all_planes)
+        largest_half = np.argsort(weights)[len(weights) // 2 :]
+        remaining = np.union1d([0], largest_half)  # plane 0 is the zero plane
         self._slopes = self._slopes[remaining]
         self._planes = self._planes[remaining]
         self._gram = self._gram[np.ix_(remaining, remaining)]
-        self._mix = np.zeros(len(remaining))
+        self._mixture_weights = np.zeros(len(remaining))
         self.add(slope, mixture)
-        self._mix[-1] = 1.0
+        self._mixture_weights[-1] = 1.0
 
 
 def maximize_on_simplex(
@@ -182,27 +192,28 @@ def maximize_on_simplex(
         return float(c @ point - 0.5 * (point @ Q @ point))
 
     x = start.copy()
-    is_active = start > 0
+    is_active = start > 0  # entries that may be positive
     for _ in range(max_steps):
-        face = np.flatnonzero(is_active)
-        target = _maximize_on_face(Q[np.ix_(face, face)], c[face])
-        if not np.isfinite(target).all():
+        active = np.flatnonzero(is_active)
+        active_maximizer = _maximize_without_bounds(Q[np.ix_(active, active)], c[active])
+        if not np.isfinite(active_maximizer).all():
             break
-        if (target < 0).any():
-            first = _move_to_boundary(x, face, target)
-            is_active[first] = False
+        if (active_maximizer < 0).any():
+            zero_entry = _move_until_zero(x, active, active_maximizer)
+            is_active[zero_entry] = False
             x = np.where(is_active, np.maximum(x, 0.0), 0.0)
             x /= x.sum()
             continue
-        x[face] = target
+        x[active] = active_maximizer
         x /= x.sum()
+
         gradient = c - Q @ x
         steepest = int(np.argmax(gradient))
         value = value_at(x)
         tolerance = RELATIVE_TOLERANCE * abs(value)
         if np.isfinite(upper_bound):
             tolerance = max(tolerance, MASTER_TOLERANCE * (upper_bound - value))
-        possible_gain = gradient[steepest] - float(x @ gradient)
+        possible_gain = gradient[steepest] - float(x @ gradient)  # the maximum is not higher
         if is_active[steepest] or possible_gain <= tolerance:
             break
         is_active[steepest] = True
@@ -211,17 +222,17 @@ def maximize_on_simplex(
     return start  # rounding made it worse, or it is nan
 
 
-def _move_to_boundary(x: Array, face: Indices, target: Array) -> int:
-    """Move x along the face towards the target until an entry is 0; the number of that entry."""
+def _move_until_zero(x: Array, active: Indices, target: Array) -> int:
+    """Move x[active] towards the target until an entry is 0; the index of that entry in x."""
     is_negative = target < 0
-    step = np.ones(len(face))
-    step[is_negative] = x[face][is_negative] / (x[face] - target)[is_negative]
-    first = int(np.argmin(step))
-    x[face] += step[first] * (target - x[face])
-    return int(face[first])
+    step = np.ones(len(active))
+    step[is_negative] = x[active][is_negative] / (x[active] - target)[is_negative]
+    first_zero = int(np.argmin(step))
+    x[active] += step[first_zero] * (target - x[active])
+    return int(active[first_zero])
 
 
-def _maximize_on_face(Q: Array, c: Array) -> Array:
+def _maximize_without_bounds(Q: Array, c: Array) -> Array:
     """Maximizer of ``cᵀ x − xᵀ Q x / 2`` subject to Σ x = 1 only; nan if the system is singular.
 
     A small number on the diagonal makes Q regular. Two steps of iterative refinement remove its
@@ -231,18 +242,21 @@ def _maximize_on_face(Q: Array, c: Array) -> Array:
     diagonal = Q.diagonal()
     smallest_pivot = max(1e-24 * float(diagonal.max()), 1e-16 * float(np.abs(c).max()), 1e-300)
     scale = 1 / np.sqrt(np.maximum(diagonal, smallest_pivot))
-    bordered = np.zeros((n + 1, n + 1))
-    bordered[:n, :n] = Q * scale[:, None] * scale
-    bordered[n, :n] = scale / scale.max()
-    bordered[:n, n] = scale / scale.max()
-    right = np.append(c * scale, 1 / scale.max())
-    regular = bordered.copy()
-    regular[np.arange(n), np.arange(n)] += 1e-14 * n
+
+    # the conditions Q x + μ 1 = c and 1ᵀ x = 1, for x / scale
+    system = np.zeros((n + 1, n + 1))
+    system[:n, :n] = Q * scale[:, None] * scale
+    system[n, :n] = scale / scale.max()
+    system[:n, n] = scale / scale.max()
+    right_hand_side = np.append(c * scale, 1 / scale.max())
+
+    regular_system = system.copy()
+    regular_system[np.arange(n), np.arange(n)] += 1e-14 * n
     try:
-        inverse = np.linalg.inv(regular)
+        inverse = np.linalg.inv(regular_system)
     except np.linalg.LinAlgError:
         return np.full(n, np.nan)
-    x = inverse @ right
+    scaled_x = inverse @ right_hand_side
     for _ in range(N_REFINEMENTS):
-        x += inverse @ (right - bordered @ x)
-    return np.asarray(x[:n] * scale)
+        scaled_x += inverse @ (right_hand_side - system @ scaled_x)
+    return np.asarray(scaled_x[:n] * scale)

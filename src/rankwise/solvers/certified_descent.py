@@ -1,8 +1,5 @@
 """Minimize ``loss(R w) + α ‖w‖²`` for a pairwise loss until a certified relative gap is reached.
 
-A pairwise loss depends on differences of scores only. A constant added to a column changes none of
-them, but it costs digits: columns far from zero are shifted, and constant columns are left out.
-
 A search has phases: quasi-Newton or Newton steps followed by bundle steps, or cutting planes only.
 A phase is a generator that makes one iteration at a time; `minimize_pairwise` stops it. The planes
 of all iterations form a bundle, whose lower bound certifies the solution.
@@ -17,19 +14,20 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, cg
 
-from rankwise.arrays import Array, Matrix
-from rankwise.losses import LossValue, PairwiseLoss
+from rankwise.arrays import Array
+from rankwise.losses import LossValue
 from rankwise.solvers.bundle import Bundle
+from rankwise.solvers.pairwise_objective import (
+    Iterate,
+    Objective,
+    estimate_pair_covariance,
+    make_objective,
+)
 
-SHIFT_RATIO = 1e3  # columns further from zero than this many times half their range are shifted
 MAX_SCORE_UPDATES = 16  # then scores are computed from the weights again: rounding errors add up
-MAX_COVARIANCE_FEATURES = 500  # with more features only the diagonal of the covariance is used
-MAX_COVARIANCE_ITEMS = 20_000  # the covariance of the pairs is estimated from this many items
 CURVED_SHARE = 0.15  # assumed share of the pairs that contribute to the Hessian
-MIN_VARIANCE_SHARE = 0.1  # lower bound of a sampled variance, as a share of that of all items
 LBFGS_MEMORY = 30  # steps that L-BFGS stores
 MIN_COSINE = 1e-12  # of the angle between such a step and the change of the gradient
 PATIENCE = 10  # iterations without sufficient progress before bundle steps take over
@@ -41,123 +39,6 @@ SUFFICIENT_CURVATURE = 0.9  # second Wolfe condition
 SAMPLE_STEP = 16  # with many items, a first solution is computed on one of 16
 SAMPLE_ITERATIONS = 102  # limit of iterations on that sample
 STALLED_ITERATIONS = 20  # iterations without any change after which rounding permits no progress
-
-
-class Iterate(NamedTuple):
-    """The objective at one w.
-
-    Attributes
-    ----------
-    w : ndarray of shape (n_features,)
-        Weights.
-    scores : ndarray of shape (n_items,)
-        R w, up to a constant.
-    loss : LossValue
-        The loss at these scores.
-    value : float
-        The objective, loss + α ‖w‖².
-    slope : ndarray of shape (n_features,)
-        Subgradient of the loss with respect to w.
-    gradient : ndarray of shape (n_features,)
-        Subgradient of the objective, slope + 2 α w.
-    n_updates : int
-        Number of line-search steps added to the scores since they were computed as R w.
-    """
-
-    w: Array
-    scores: Array
-    loss: LossValue
-    value: float
-    slope: Array
-    gradient: Array
-    n_updates: int = 0
-
-
-@dataclass(frozen=True)
-class Objective:
-    """``J(w) = loss(R w) + α ‖w‖²``, in float64.
-
-    Attributes
-    ----------
-    R : array or sparse matrix of shape (n_items, n_features)
-        Features of the items, in float64 and near zero, as `make_objective` prepares them.
-    loss : PairwiseLoss
-        A function of the scores R w that does not change if a constant is added to all scores.
-    alpha : float
-        Regularization.
-    magnitude : ndarray of shape (n_features,)
-        Largest absolute value of each column; 0 for constant columns.
-    n_items : int
-        Number of terms of a sum over items.
-    """
-
-    R: Matrix
-    loss: PairwiseLoss
-    alpha: float
-    magnitude: Array
-    n_items: int
-
-    def scores(self, w: Array) -> Array:
-        """``R w``, up to a constant."""
-        return np.asarray(self.R @ np.where(self.magnitude > 0, w, 0.0))
-
-    def pull_back(self, u: Array) -> Array:
-        """``Rᵀ u`` for a u that sums to zero: derivatives in scores to derivatives in weights."""
-        return np.where(self.magnitude > 0, self.R.T @ u, 0.0)
-
-    def at(self, w: Array) -> Iterate:
-        """Two products with R and one evaluation of the loss."""
-        scores = self.scores(w)
-        return self.with_loss(w, scores, self.loss.at(scores))
-
-    def with_loss(self, w: Array, scores: Array, loss: LossValue, n_updates: int = 0) -> Iterate:
-        """The objective at weights with this score and loss: one product with Rᵀ."""
-        slope = self.pull_back(loss.gradient)
-        value = loss.value + self.alpha * float(w @ w)
-        gradient = slope + 2 * self.alpha * w
-        return Iterate(w, scores, loss, value, slope, gradient, n_updates)
-
-
-def make_objective(R: Matrix, loss: PairwiseLoss, alpha: float) -> Objective:
-    """The objective for features of any type; copies features that must be shifted or converted.
-
-    Parameters
-    ----------
-    R : array or sparse matrix of shape (n_items, n_features)
-        Features of the items. Sparse features are not shifted.
-    loss : PairwiseLoss
-        Over the pairs of these items.
-    alpha : float
-        Regularization.
-
-    Returns
-    -------
-    Objective
-        With features in float64.
-    """
-    low, high = _column_ranges(R)
-    middle = 0.5 * low + 0.5 * high
-    half_range = np.maximum(high - middle, middle - low)
-    magnitude = np.maximum(np.abs(low), np.abs(high))
-    if sp.issparse(R):
-        R = R.astype(np.float64, copy=False)
-    else:
-        is_far = (half_range > 0) & (magnitude > SHIFT_RATIO * half_range)
-        if R.dtype != np.float64 or is_far.any():
-            R = R - middle
-            magnitude = half_range
-    magnitude = np.where(low == high, 0.0, magnitude)
-    return Objective(R, loss, alpha, magnitude, R.shape[0])
-
-
-def _column_ranges(R: Matrix) -> tuple[Array, Array]:
-    """Smallest and largest value of each column."""
-    low = R.min(axis=0)
-    high = R.max(axis=0)
-    if sp.issparse(R):
-        low = low.toarray().ravel()
-        high = high.toarray().ravel()
-    return low.astype(np.float64), high.astype(np.float64)
 
 
 def line_search(objective: Objective, start: Iterate, direction: Array) -> Iterate | None:
@@ -186,37 +67,42 @@ def line_search(objective: Objective, start: Iterate, direction: Array) -> Itera
     slope_at_start = float(start.gradient @ direction)
     if not -math.inf < slope_at_start < 0:
         return None
-    score_change = objective.scores(direction)
-    ww = float(start.w @ start.w)
-    wd = float(start.w @ direction)
-    dd = float(direction @ direction)
-    lower = 0.0
-    upper = math.inf
+
+    # ‖w + step · direction‖² is a polynomial of the step with these coefficients
+    w_w = float(start.w @ start.w)
+    w_direction = float(start.w @ direction)
+    direction_direction = float(direction @ direction)
+    score_direction = objective.scores(direction)
+
+    longest_accepted = 0.0
+    shortest_rejected = math.inf
     step = 1.0
-    loss_at_lower: LossValue | None = None
+    accepted_loss: LossValue | None = None
     for _ in range(MAX_TRIALS):
-        loss = objective.loss.at(start.scores + step * score_change)
-        value = loss.value + alpha * (ww + 2 * step * wd + step * step * dd)
-        is_lower = value <= start.value + SUFFICIENT_DECREASE * step * slope_at_start
-        if is_lower:
-            lower = step
-            loss_at_lower = loss
-            slope = float(loss.gradient @ score_change) + 2 * alpha * (wd + step * dd)
+        loss = objective.loss.at(start.scores + step * score_direction)
+        squared_norm = w_w + 2 * step * w_direction + step * step * direction_direction
+        value = loss.value + alpha * squared_norm
+        if value <= start.value + SUFFICIENT_DECREASE * step * slope_at_start:
+            longest_accepted = step
+            accepted_loss = loss
+            slope_of_loss = float(loss.gradient @ score_direction)
+            slope = slope_of_loss + 2 * alpha * (w_direction + step * direction_direction)
             if slope >= SUFFICIENT_CURVATURE * slope_at_start:
                 break
         else:
-            upper = step
-        if upper == math.inf:
-            step = 2 * lower
+            shortest_rejected = step
+        if shortest_rejected == math.inf:
+            step = 2 * longest_accepted
         else:
-            step = 0.5 * (lower + upper)
-    if loss_at_lower is None:
+            step = 0.5 * (longest_accepted + shortest_rejected)
+
+    if accepted_loss is None:
         return None
-    w = start.w + lower * direction
-    if start.n_updates >= MAX_SCORE_UPDATES:
+    w = start.w + longest_accepted * direction
+    if start.n_score_updates >= MAX_SCORE_UPDATES:  # rounding errors of the scores add up
         return objective.at(w)
-    scores = start.scores + lower * score_change
-    return objective.with_loss(w, scores, loss_at_lower, start.n_updates + 1)
+    scores = start.scores + longest_accepted * score_direction
+    return objective.make_iterate(w, scores, accepted_loss, start.n_score_updates + 1)
 
 
 @dataclass
@@ -229,8 +115,8 @@ class Solution:
         The best weights.
     bundle : Bundle
         The planes, which stay valid for another α.
-    moment : ndarray
-        Second moment of the differences of pairs, or its diagonal.
+    pair_covariance : ndarray
+        As `estimate_pair_covariance` returns it.
     objective : float
         Objective at the best weights.
     bound : float
@@ -247,7 +133,7 @@ class Solution:
 
     w: Array
     bundle: Bundle
-    moment: Array
+    pair_covariance: Array
     objective: float = math.inf
     bound: float = 0.0
     history: list[tuple[float, float]] = field(default_factory=list)
@@ -270,21 +156,22 @@ class Solution:
             self.objective = point.value
         self.bound = max(self.bound, bound)  # this order keeps the old bound if the new one is NaN
         if self.bound > self.objective:
-            rounding = self.bundle.rounding_of(point.value, point.loss.plane, point.w)
-            if self.bound <= self.objective + rounding:
+            rounding_error = self.bundle.rounding_of(point.value, point.loss.plane, point.w)
+            if self.bound <= self.objective + rounding_error:
                 self.bound = self.objective
         self.history.append((self.objective, self.bound))
 
     def finished(self, tol: float, max_iter: int) -> bool:
         """Whether the search is to stop; sets `end` if so."""
-        before = len(self.history) - 1 - STALLED_ITERATIONS
+        recent = self.history[-1 - STALLED_ITERATIONS :]
+        is_unchanged = len(recent) > STALLED_ITERATIONS and recent[-1] == recent[0]
         if self.bound > self.objective:
             self.end = "contradicted"
         elif self.gap <= tol:
             self.end = "converged"
         elif len(self.history) >= max_iter:
             self.end = "max_iter"
-        elif before >= 0 and self.history[-1] == self.history[before]:
+        elif is_unchanged:
             self.end = "stalled"
         return self.end != "running"
 
@@ -305,15 +192,15 @@ class Search:
     ----------
     point : Iterate
         The current point.
-    lowest : ndarray of shape (n_features,)
-        Minimizer of the planes plus the regularizer.
+    bundle_minimizer : ndarray of shape (n_features,)
+        Weights that minimize the planes plus the regularizer.
     """
 
     def __init__(self, objective: Objective, point: Iterate, solution: Solution) -> None:
         self.objective = objective
         self.point = point
         self.solution = solution
-        self.lowest = point.w
+        self.bundle_minimizer = point.w
 
     def finish_iteration(self, *points: Iterate, is_exact: bool = False) -> float:
         """Add the planes at these points, compute the bound, and record the current point.
@@ -323,9 +210,11 @@ class Search:
         """
         bundle = self.solution.bundle
         for point in points:
-            bundle.add(point.slope, point.loss.plane)
-        best_objective = math.inf if is_exact else self.point.value
-        bound, self.lowest = bundle.solve(self.objective.alpha, best_objective)
+            bundle.add(point.loss_gradient, point.loss.plane)
+        best_objective = self.point.value
+        if is_exact:
+            best_objective = math.inf  # then the master problem is solved fully
+        bound, self.bundle_minimizer = bundle.solve(self.objective.alpha, best_objective)
         self.solution.record(self.point, bound)
         return bound
 
@@ -341,30 +230,30 @@ def cutting_planes(search: Search) -> Iterator[None]:
     while True:
         search.finish_iteration(search.point, is_exact=True)
         yield
-        search.point = search.objective.at(search.lowest)
+        search.point = search.objective.at(search.bundle_minimizer)
 
 
 def quasi_newton_steps(search: Search) -> Iterator[None]:
     """Steps of L-BFGS."""
-    approximation = LimitedMemory(_initial_inverse(search))
-    return _descent_steps(search, approximation.direction)
+    inverse_hessian = LimitedMemoryInverse(_approximate_inverse_hessian(search))
+    return _descent_steps(search, inverse_hessian.descent_direction)
 
 
 def newton_steps(search: Search) -> Iterator[None]:
     """Steps of a truncated Newton method."""
-    preconditioner = _initial_inverse(search)
+    preconditioner = _approximate_inverse_hessian(search)
 
-    def direction(point: Iterate) -> Array:
+    def descent_direction(point: Iterate) -> Array:
         return newton_direction(search.objective, point, preconditioner)
 
-    return _descent_steps(search, direction)
+    return _descent_steps(search, descent_direction)
 
 
-def _initial_inverse(search: Search) -> Callable[[Array], Array]:
-    return inverse_curvature(search.solution.moment, search.objective.alpha)
+def _approximate_inverse_hessian(search: Search) -> Callable[[Array], Array]:
+    return inverse_curvature(search.solution.pair_covariance, search.objective.alpha)
 
 
-def _descent_steps(search: Search, direction: Callable[[Iterate], Array]) -> Iterator[None]:
+def _descent_steps(search: Search, descent_direction: Callable[[Iterate], Array]) -> Iterator[None]:
     """Line searches along directions of descent, as long as they make progress.
 
     Kinks slow them down (few pairs, small α): the phase ends if in `PATIENCE` iterations neither
@@ -377,10 +266,12 @@ def _descent_steps(search: Search, direction: Callable[[Iterate], Array]) -> Ite
         yield
         gaps.append(search.point.value - bound)
         bounds.append(bound)
-        is_slow = gaps[-1] > 0.5 * gaps[0] and bounds[-1] < 2 * bounds[0]
-        if len(gaps) > PATIENCE and is_slow:
+        is_gap_slow = gaps[-1] > 0.5 * gaps[0]
+        is_bound_slow = bounds[-1] < 2 * bounds[0]
+        if len(gaps) > PATIENCE and is_gap_slow and is_bound_slow:
             return
-        next_point = line_search(search.objective, search.point, direction(search.point))
+        direction = descent_direction(search.point)
+        next_point = line_search(search.objective, search.point, direction)
         if next_point is None:
             return
         search.point = next_point
@@ -392,19 +283,27 @@ def bundle_steps(search: Search) -> Iterator[None]:
     Each adds two planes: at its end, and a little further along the line.
     """
     while True:
-        target = search.lowest
-        points = []
+        target = search.bundle_minimizer
+        new_points = []
         next_point = line_search(search.objective, search.point, target - search.point.w)
         if next_point is not None:
             search.point = next_point
-            points.append(next_point)
+            new_points.append(next_point)
         w = search.point.w
-        points.append(search.objective.at(w + LOOK_AHEAD * (target - w)))
-        search.finish_iteration(*points)
+        new_points.append(search.objective.at(w + LOOK_AHEAD * (target - w)))
+        search.finish_iteration(*new_points)
         yield
 
 
-class LimitedMemory:
+class _Correction(NamedTuple):
+    """A step of a search, the change of the gradient along it, and their inner product."""
+
+    step: Array
+    gradient_change: Array
+    inner_product: float
+
+
+class LimitedMemoryInverse:
     """The inverse of the Hessian by L-BFGS: the two-loop recursion over steps and gradients.
 
     Parameters
@@ -415,35 +314,44 @@ class LimitedMemory:
 
     def __init__(self, initial_inverse: Callable[[Array], Array]) -> None:
         self._initial_inverse = initial_inverse
-        self._updates: deque[tuple[Array, Array, float]] = deque(maxlen=LBFGS_MEMORY)
+        self._corrections: deque[_Correction] = deque(maxlen=LBFGS_MEMORY)  # the newest is last
         self._previous: Iterate | None = None
 
-    def direction(self, point: Iterate) -> Array:
-        """Direction of descent at the next point of a search."""
+    def descent_direction(self, point: Iterate) -> Array:
+        """Learn from the step to this point; the direction of descent from there."""
         if self._previous is not None:
-            self._update(point.w - self._previous.w, point.gradient - self._previous.gradient)
+            self._store_correction(self._previous, point)
         self._previous = point
-        direction = -point.gradient
-        coefficients = []
-        for step, change, product in reversed(self._updates):
-            coefficient = float(step @ direction) / product
-            direction -= coefficient * change
-            coefficients.append(coefficient)
-        direction = self._initial_inverse(direction)
-        if self._updates:
-            _, change, product = self._updates[-1]
-            direction = direction * (product / float(change @ self._initial_inverse(change)))
-        for (step, change, product), coefficient in zip(
-            self._updates, reversed(coefficients), strict=True
-        ):
-            direction += (coefficient - float(change @ direction) / product) * step
-        return direction
+        return self._times_inverse(-point.gradient)
 
-    def _update(self, step: Array, change: Array) -> None:
+    def _store_correction(self, previous: Iterate, point: Iterate) -> None:
         """Store a step and the change of the gradient along it, unless they are orthogonal."""
-        product = float(step @ change)
-        if product > MIN_COSINE * np.linalg.norm(step) * np.linalg.norm(change):
-            self._updates.append((step, change, product))
+        step = point.w - previous.w
+        gradient_change = point.gradient - previous.gradient
+        inner_product = float(step @ gradient_change)
+        norms = np.linalg.norm(step) * np.linalg.norm(gradient_change)
+        if inner_product > MIN_COSINE * norms:
+            self._corrections.append(_Correction(step, gradient_change, inner_product))
+
+    def _times_inverse(self, v: Array) -> Array:
+        """The approximate inverse times v, which is overwritten: the two-loop recursion."""
+        coefficients = []
+        for correction in reversed(self._corrections):
+            coefficient = float(correction.step @ v) / correction.inner_product
+            v -= coefficient * correction.gradient_change
+            coefficients.append(coefficient)
+
+        product = self._initial_inverse(v)
+        if self._corrections:  # rescale the initial inverse so that it explains the newest step
+            newest = self._corrections[-1]
+            explained = self._initial_inverse(newest.gradient_change)
+            product = product * (newest.inner_product / float(newest.gradient_change @ explained))
+
+        for correction in self._corrections:
+            coefficient = coefficients.pop()
+            overlap = float(correction.gradient_change @ product) / correction.inner_product
+            product += (coefficient - overlap) * correction.step
+        return product
 
 
 def newton_direction(
@@ -457,14 +365,15 @@ def newton_direction(
     gradient = point.gradient
 
     def hessian_product(v: Array) -> Array:
-        curved = objective.pull_back(point.loss.hessian_product(objective.scores(v)))
-        return curved + 2 * objective.alpha * v
+        in_scores = point.loss.hessian_product(objective.scores(v))
+        return objective.derivative_in_weights(in_scores) + 2 * objective.alpha * v
 
+    scaled_gradient_norm = float(np.sqrt(gradient @ preconditioner(gradient)))
     shape = (n_features, n_features)
     direction, _ = cg(
         LinearOperator(shape, matvec=hessian_product, dtype=np.float64),
         -gradient,
-        rtol=min(0.1, float(np.sqrt(gradient @ preconditioner(gradient)))),
+        rtol=min(0.1, scaled_gradient_norm),
         maxiter=MAX_HESSIAN_PRODUCTS,
         M=LinearOperator(shape, matvec=preconditioner, dtype=np.float64),
     )
@@ -483,35 +392,7 @@ PHASES: dict[str, tuple[Phase, ...]] = {
 # (squared hinge). The mean over all pairs has similar directions.
 
 
-def pair_covariance(objective: Objective) -> Array:
-    """Mean of ``(r_i − r_j)(r_i − r_j)ᵀ`` over the pairs, or its diagonal for many features.
-
-    Estimated from a sample if there are many items.
-    """
-    R = objective.R
-    graph = objective.loss.graph
-    if sp.issparse(R):
-        squares = R.multiply(R).sum(axis=0)
-    else:
-        squares = np.einsum("ij,ij->j", R, R)
-    variance = np.ravel(squares) / R.shape[0] - np.ravel(R.mean(axis=0)) ** 2
-    if R.shape[1] > MAX_COVARIANCE_FEATURES:
-        return np.asarray(2 * np.maximum(variance, 0.0))
-    step = R.shape[0] // MAX_COVARIANCE_ITEMS
-    if step > 1:
-        sample = objective.loss.sample(step)
-        if sample is not None:
-            rows, sample_loss = sample
-            R = R[rows]
-            graph = sample_loss.graph
-    covariance = graph.gram(R) / graph.total_weight
-    # a sample may contain no nonzero value of a rare feature
-    diagonal = np.maximum(covariance.diagonal(), MIN_VARIANCE_SHARE * variance)
-    covariance[np.diag_indices_from(covariance)] = diagonal
-    return np.asarray(covariance)
-
-
-def inverse_curvature(moment: Array, alpha: float) -> Callable[[Array], Array]:
+def inverse_curvature(pair_covariance: Array, alpha: float) -> Callable[[Array], Array]:
     """Product of an approximate inverse of the objective's Hessian with a vector.
 
     This uses NumPy only. The BLAS libraries of NumPy and SciPy have separate threads, which would
@@ -519,14 +400,14 @@ def inverse_curvature(moment: Array, alpha: float) -> Callable[[Array], Array]:
 
     Parameters
     ----------
-    moment : ndarray of shape (n_features, n_features) or (n_features,)
-        Second moment of the differences of pairs, or its diagonal.
+    pair_covariance : ndarray of shape (n_features, n_features) or (n_features,)
+        As `estimate_pair_covariance` returns it.
     alpha : float
         Regularization.
     """
-    curvature = CURVED_SHARE * moment
-    is_diagonal = curvature.ndim == 1
-    diagonal = curvature if is_diagonal else curvature.diagonal()
+    loss_curvature = CURVED_SHARE * pair_covariance
+    is_diagonal = loss_curvature.ndim == 1
+    diagonal = loss_curvature if is_diagonal else loss_curvature.diagonal()
     scale = 1 / np.sqrt(diagonal + 2 * alpha)
 
     def diagonal_product(v: Array) -> Array:
@@ -534,15 +415,17 @@ def inverse_curvature(moment: Array, alpha: float) -> Callable[[Array], Array]:
 
     if is_diagonal:
         return diagonal_product
-    scaled = curvature * scale[:, None] * scale
-    scaled[np.diag_indices_from(scaled)] = 1 + 1e-13 * len(scaled)
+
+    scaled_hessian = loss_curvature * scale[:, None] * scale
+    # exactly 1 with 2 α, and a little more so that rounding leaves it definite
+    scaled_hessian[np.diag_indices_from(scaled_hessian)] = 1 + 1e-13 * len(scaled_hessian)
     try:
-        root = np.linalg.inv(np.linalg.cholesky(scaled)) * scale
+        inverse_root = np.linalg.inv(np.linalg.cholesky(scaled_hessian)) * scale
     except np.linalg.LinAlgError:  # infinite features, or rounding
         return diagonal_product
 
     def full_product(v: Array) -> Array:
-        return np.asarray((root @ v) @ root)
+        return np.asarray((inverse_root @ v) @ inverse_root)
 
     return full_product
 
@@ -554,9 +437,9 @@ def minimize_pairwise(
     *,
     tol: float,
     max_iter: int,
-    start: Array | None = None,
-    warm: Solution | None = None,
-    moment: Array | None = None,
+    initial_weights: Array | None = None,
+    solution_at_other_alpha: Solution | None = None,
+    pair_covariance: Array | None = None,
     watch: Callable[[Solution], None] | None = None,
     keep_interrupted: bool = False,
 ) -> Solution:
@@ -573,12 +456,13 @@ def minimize_pairwise(
         Relative gap between the objective and its lower bound.
     max_iter : int
         Limit of iterations on all items.
-    start : ndarray of shape (n_features,), optional
+    initial_weights : ndarray of shape (n_features,), optional
         First weights. By default zero, or the solution on a sample if there are many items.
-    warm : Solution, optional
-        Solution of the same loss and features at another α, used instead of `start` and `moment`.
-    moment : ndarray of shape (n_features, n_features) or (n_features,), optional
-        Second moment of the differences of pairs, or its diagonal; computed by default.
+    solution_at_other_alpha : Solution, optional
+        Solution of the same loss and features. The search starts from its weights, planes and pair
+        covariance.
+    pair_covariance : ndarray of shape (n_features, n_features) or (n_features,), optional
+        As `estimate_pair_covariance` returns it; computed by default.
     watch : callable, optional
         Called with the Solution after each iteration.
     keep_interrupted : bool, default=False
@@ -591,34 +475,37 @@ def minimize_pairwise(
         The best point, its lower bound, and why the search ended.
     """
     zero = np.zeros(objective.R.shape[1])
-    if warm is not None:
-        start = warm.w
-        moment = warm.moment
-        bundle = warm.bundle
+    is_descent = method != "bmrm"  # cutting planes need no covariance and no good first point
+    if solution_at_other_alpha is not None:
+        initial_weights = solution_at_other_alpha.w
+        pair_covariance = solution_at_other_alpha.pair_covariance
+        bundle = solution_at_other_alpha.bundle  # its planes do not depend on alpha
     else:
         bundle = Bundle(objective.magnitude, objective.n_items)
-    if moment is None and method == "bmrm":  # cutting planes do not use it
-        moment = zero
-    elif moment is None:
-        moment = pair_covariance(objective)
-    solution = Solution(zero, bundle, moment)
-    first = zero
-    if start is not None:
-        first = start
+    if pair_covariance is None and is_descent:
+        pair_covariance = estimate_pair_covariance(objective)
+    elif pair_covariance is None:
+        pair_covariance = zero
+    solution = Solution(zero, bundle, pair_covariance)
+
+    w = zero
+    if initial_weights is not None:
+        w = initial_weights
     try:
-        if start is None and method != "bmrm":
-            first = _solve_on_sample(objective, method, tol, moment)
-        search = Search(objective, objective.at(first), solution)
+        if initial_weights is None and is_descent:
+            w = _solve_on_sample(objective, method, tol, pair_covariance)
+        search = Search(objective, objective.at(w), solution)
         _run_phases(search, PHASES[method], tol, max_iter, watch)
     except KeyboardInterrupt:
         if not keep_interrupted:
             raise
         solution.end = "interrupted"
+
     if not solution.history:  # interrupted before the first evaluation on all items
-        solution.record(objective.at(first), 0.0)
-    if solution.w.any() or solution.end == "contradicted":
-        return solution
-    return _replace_zero(solution, objective, tol)
+        solution.record(objective.at(w), 0.0)
+    if not solution.w.any() and solution.end != "contradicted":
+        return _replace_zero(solution, objective, tol)
+    return solution
 
 
 def _run_phases(
@@ -638,16 +525,22 @@ def _run_phases(
                 return
 
 
-def _solve_on_sample(objective: Objective, method: str, tol: float, moment: Array) -> Array:
+def _solve_on_sample(
+    objective: Objective, method: str, tol: float, pair_covariance: Array
+) -> Array:
     """Weights for a sample of the items, as a first point; zero if there are few items."""
     zero = np.zeros(objective.R.shape[1])
     sample = objective.loss.sample(SAMPLE_STEP)
     if sample is None:
         return zero
-    rows, loss = sample
-    of_sample = make_objective(objective.R[rows], loss, objective.alpha)
+    sampled_rows, sample_loss = sample
     solution = minimize_pairwise(
-        of_sample, method, tol=tol, max_iter=SAMPLE_ITERATIONS, start=zero, moment=moment
+        make_objective(objective.R[sampled_rows], sample_loss, objective.alpha),
+        method,
+        tol=tol,
+        max_iter=SAMPLE_ITERATIONS,
+        initial_weights=zero,
+        pair_covariance=pair_covariance,
     )
     return solution.w
 
@@ -658,11 +551,11 @@ def _replace_zero(solution: Solution, objective: Objective, tol: float) -> Solut
     With a large α zero is within the tolerance. The minimizer of the bundle takes its place if the
     gap stays within the tolerance.
     """
-    _, lowest = solution.bundle.solve(objective.alpha)
-    point = objective.at(lowest)
+    _, bundle_minimizer = solution.bundle.solve(objective.alpha)
+    point = objective.at(bundle_minimizer)
     bound = min(solution.bound, point.value)
-    moved = replace(solution, w=point.w, objective=point.value, bound=bound)
-    if moved.gap <= max(solution.gap, tol):
-        moved.history[-1] = (moved.objective, moved.bound)
-        return moved
-    return solution
+    nonzero_solution = replace(solution, w=point.w, objective=point.value, bound=bound)
+    if nonzero_solution.gap > max(solution.gap, tol):
+        return solution
+    nonzero_solution.history[-1] = (nonzero_solution.objective, nonzero_solution.bound)
+    return nonzero_solution

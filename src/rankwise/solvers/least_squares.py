@@ -93,30 +93,34 @@ def conjugate_gradients(
         residual = t - product(x)
     norm_of_t = np.linalg.norm(t, axis=0)
     threshold = tol * norm_of_t
-    columns = np.flatnonzero(np.linalg.norm(residual, axis=0) > threshold)  # not yet converged
-    r = residual[:, columns]
-    z = r / diagonal[:, None]
-    p = z
-    rz = np.sum(r * z, axis=0)
+
+    # from here on residual and direction have the columns that have not converged
+    open_columns = np.flatnonzero(np.linalg.norm(residual, axis=0) > threshold)
+    residual = residual[:, open_columns]
+    preconditioned = residual / diagonal[:, None]
+    direction = preconditioned
+    squared_residual = np.sum(residual * preconditioned, axis=0)  # in the preconditioned norm
     n_iter = 0
-    while len(columns) and n_iter < max_iter:
-        q = product(p)
-        step = rz / np.sum(p * q, axis=0)
-        x[:, columns] += step * p
-        r -= step * q
+    while len(open_columns) and n_iter < max_iter:
+        A_direction = product(direction)
+        step = squared_residual / np.sum(direction * A_direction, axis=0)
+        x[:, open_columns] += step * direction
+        residual -= step * A_direction
         n_iter += 1
-        norm = np.linalg.norm(r, axis=0)
+
+        residual_norm = np.linalg.norm(residual, axis=0)
         if watch is not None:
-            watch(n_iter, float(np.max(norm / norm_of_t[columns])))
-        is_open = norm > threshold[columns]
-        columns = columns[is_open]
-        r = r[:, is_open]
-        p = p[:, is_open]
-        previous_rz = rz[is_open]
-        z = r / diagonal[:, None]
-        rz = np.sum(r * z, axis=0)
-        p = z + (rz / previous_rz) * p
-    return IterativeSolution(x * scale, n_iter, not len(columns))
+            watch(n_iter, float(np.max(residual_norm / norm_of_t[open_columns])))
+        is_open = residual_norm > threshold[open_columns]
+        open_columns = open_columns[is_open]
+        residual = residual[:, is_open]
+
+        preconditioned = residual / diagonal[:, None]
+        previous_squared_residual = squared_residual[is_open]
+        squared_residual = np.sum(residual * preconditioned, axis=0)
+        conjugation = squared_residual / previous_squared_residual
+        direction = preconditioned + conjugation * direction[:, is_open]
+    return IterativeSolution(x * scale, n_iter, converged=len(open_columns) == 0)
 
 
 def binary_scale(t: Array) -> Array:
@@ -150,11 +154,11 @@ def solve_shifted(
         Whether every A + λI was positive definite.
     """
     t = t.reshape(len(t), -1)
+    shifts = np.asarray(shifts, dtype=np.float64)
     if not np.isfinite(np.diagonal(A)).all():
         return np.full((len(shifts), *t.shape), np.nan), True
-    shifts = np.asarray(shifts, dtype=np.float64)
-    if not shifts.all():
-        return _solve_with_limit(A, t, shifts)
+    if (shifts == 0).any():
+        return _solve_with_zero_shifts(A, t, shifts)
     with allow_threads(len(A) ** 3):
         if len(shifts) > 1 and len(A) > 2:
             if A.flags.f_contiguous:  # to the order of rows; A is symmetric
@@ -192,21 +196,27 @@ def solve_shifted_systems(A: Array, t: Array, shifts: Array) -> tuple[Array, NDA
     """
     n = A.shape[1]
     is_finite = bool(np.isfinite(np.diagonal(A, axis1=1, axis2=2)).all())
-    if len(shifts) > 1 and n > 2 and is_finite and shifts.all():
+    has_several_shifts = len(shifts) > 1 and shifts.all()
+    if has_several_shifts and is_finite and n > 2:
         with allow_threads(n**3):
             return solve_reduced(A, t, shifts)
-    solved = [solve_shifted(A_k, t_k, shifts) for A_k, t_k in zip(A, t, strict=True)]
-    return np.stack([x for x, _ in solved]), np.array([is_definite for _, is_definite in solved])
+    x = []
+    are_definite = []
+    for A_k, t_k in zip(A, t, strict=True):
+        x_k, is_definite = solve_shifted(A_k, t_k, shifts)
+        x.append(x_k)
+        are_definite.append(is_definite)
+    return np.stack(x), np.array(are_definite)
 
 
-def _solve_with_limit(A: Array, t: Array, shifts: Array) -> tuple[Array, bool]:
-    """The same for λ of which some are 0, which stands for the limit λ → 0."""
+def _solve_with_zero_shifts(A: Array, t: Array, shifts: Array) -> tuple[Array, bool]:
+    """The same for λ of which some are 0, where the solution is the limit for λ → 0."""
     x = np.empty((len(shifts), *t.shape))
     is_definite = True
-    is_positive = shifts > 0
-    if is_positive.any():
-        x[is_positive], is_definite = solve_shifted(A, t, shifts[is_positive])
-    x[~is_positive] = solve_minimum_norm(A, t)
+    is_zero = shifts == 0
+    if not is_zero.all():
+        x[~is_zero], is_definite = solve_shifted(A, t, shifts[~is_zero])
+    x[is_zero] = solve_minimum_norm(A, t)
     return x, is_definite
 
 
@@ -216,10 +226,11 @@ def solve_minimum_norm(A: Array, t: Array) -> Array:
     It is the limit of ``(A + λI)⁻¹ t`` for λ → 0. Eigenvalues below rounding count as zero.
     """
     with allow_threads(len(A) ** 3):
-        values, Q = scipy.linalg.eigh(A, check_finite=False)
-    magnitude = np.abs(values)
-    is_nonzero = magnitude > len(A) * np.finfo(float).eps * magnitude.max(initial=0.0)
-    inverse = np.divide(1.0, values, out=np.zeros_like(values), where=is_nonzero)
+        eigenvalues, Q = scipy.linalg.eigh(A, check_finite=False)
+    magnitude = np.abs(eigenvalues)
+    rounding_error = len(A) * np.finfo(float).eps * magnitude.max(initial=0.0)
+    is_nonzero = magnitude > rounding_error
+    inverse = np.divide(1.0, eigenvalues, out=np.zeros_like(eigenvalues), where=is_nonzero)
     return np.asarray(Q @ (inverse[:, None] * (Q.T @ t)))
 
 
@@ -254,18 +265,21 @@ def solve_symmetric(
     A[on_diagonal] += shift
     if not A.flags.f_contiguous:  # to the memory order of LAPACK; A is symmetric
         A = A.T
-    factor, info = lapack.dpotrf(A, lower=0, clean=0, overwrite_a=1)
-    if info == 0:
-        x, _ = lapack.dpotrs(factor, t, lower=0)
+    cholesky_factor, info = lapack.dpotrf(A, lower=0, clean=0, overwrite_a=1)
+    is_definite = info == 0
+    if is_definite:
+        x, _ = lapack.dpotrs(cholesky_factor, t, lower=0)
         return np.asarray(x).reshape(t.shape), True
-    symmetric = np.tril(factor, -1)  # dpotrf overwrites the upper triangle only
-    symmetric += symmetric.T
-    symmetric[on_diagonal] = diagonal + shift
+
+    # restore A + shift I from the lower triangle: dpotrf overwrites the upper one only
+    shifted = np.tril(cholesky_factor, -1)
+    shifted += shifted.T
+    shifted[on_diagonal] = diagonal + shift
     try:
-        return np.asarray(scipy.linalg.solve(symmetric, t, assume_a="sym")), False
+        return np.asarray(scipy.linalg.solve(shifted, t, assume_a="sym")), False
     except np.linalg.LinAlgError:  # equal items: A is rounding of numbers far above the shift
-        least_squares, *_ = scipy.linalg.lstsq(symmetric, t)
-        return np.asarray(least_squares), True
+        x, *_ = scipy.linalg.lstsq(shifted, t)
+        return np.asarray(x), True
 
 
 def solve_reduced(
@@ -299,30 +313,30 @@ def solve_reduced(
     x = np.empty((n_systems, n_shifts, n, n_outputs))
     is_definite = np.ones(n_systems, dtype=bool)
     for k in range(n_systems):
+        # A = Q T Qᵀ: Q as Householder vectors and their scales, T as its two diagonals
         vectors, diagonal, off_diagonal, scales, _ = lapack.dsytrd(
             A[k].T, lower=1, lwork=LAPACK_BLOCK * n, overwrite_a=int(overwrite)
         )
         reflections = vectors[1:, :-1]  # Q leaves the first coordinate unchanged
 
-        rotated_t = t[k].copy(order="F")  # Qᵀ t
+        Qt_t = t[k].copy(order="F")  # Qᵀ t
         work_size = LAPACK_BLOCK * (n_outputs + LAPACK_BLOCK + 1)
-        rotated_t[1:], _, _ = lapack.dormqr(
-            "L", "T", reflections, scales, rotated_t[1:], lwork=work_size
-        )
+        Qt_t[1:], _, _ = lapack.dormqr("L", "T", reflections, scales, Qt_t[1:], lwork=work_size)
 
-        # one tridiagonal system with the diagonal blocks T + λI
+        # (T + λI) z = Qᵀ t for all λ as one tridiagonal system with these blocks on its diagonal
         block_diagonal = (diagonal + shifts[:, None]).ravel()
         block_off_diagonal = np.tile(np.append(off_diagonal, 0.0), n_shifts)[:-1]
-        right_hand_sides = np.tile(rotated_t, (n_shifts, 1))
-        _, _, rotated_x, info = lapack.dptsv(block_diagonal, block_off_diagonal, right_hand_sides)
+        right_hand_side = np.tile(Qt_t, (n_shifts, 1))
+        _, _, z, info = lapack.dptsv(block_diagonal, block_off_diagonal, right_hand_side)
         if info != 0:  # not positive definite
             is_definite[k] = False
-            *_, rotated_x, _ = lapack.dgtsv(
-                block_off_diagonal, block_diagonal, block_off_diagonal, right_hand_sides
+            *_, z, _ = lapack.dgtsv(
+                block_off_diagonal, block_diagonal, block_off_diagonal, right_hand_side
             )
 
-        by_row = np.asarray(rotated_x).reshape(n_shifts, n, n_outputs).transpose(1, 0, 2)
-        columns = np.array(by_row.reshape(n, -1), order="F")
+        # x = Q z, with the columns of all λ and outputs side by side
+        z_by_row = np.asarray(z).reshape(n_shifts, n, n_outputs).transpose(1, 0, 2)
+        columns = np.array(z_by_row.reshape(n, -1), order="F")
         work_size = LAPACK_BLOCK * (columns.shape[1] + LAPACK_BLOCK + 1)
         columns[1:], _, _ = lapack.dormqr(
             "L", "N", reflections, scales, columns[1:], lwork=work_size
@@ -399,19 +413,20 @@ def minimize(
         The minimizers.
     """
     if method == "primal":
-        with np.errstate(invalid="ignore", over="ignore"):
+        with np.errstate(invalid="ignore", over="ignore"):  # R may be infinite
             gram, moment = loss.system(matrix)
         coef, is_definite = solve_shifted(gram, moment, shifts, overwrite=True)
         return Solutions(coef, is_definite)
     if method == "dual":
-        root = loss.root()
+        root = loss.root()  # F
         K = matrix
         if not overwrite:
             K = matrix.copy()
-        rotated, is_definite = solve_shifted(
+        solutions_in_root, is_definite = solve_shifted(
             root.sandwich(K), root.solve(loss.target), shifts, overwrite=True
         )
-        return Solutions(np.stack([root.apply(columns) for columns in rotated]), is_definite)
+        coef = np.stack([root.apply(c) for c in solutions_in_root])  # a = F c
+        return Solutions(coef, is_definite)
     return minimize_iteratively(loss, matrix, shifts, **limits)
 
 
@@ -453,7 +468,7 @@ def minimize_iteratively(
     Solutions
         The minimizers.
     """
-    moment = loss.moment(R).reshape(R.shape[1], -1)
+    moment = loss.moment(R).reshape(R.shape[1], -1)  # Rᵀ t
     R_transposed = R.T
     if norms is None:
         norms = np.maximum(loss.norms(R), 0.0)
@@ -462,25 +477,24 @@ def minimize_iteratively(
         return np.asarray(R_transposed @ loss.times_A(R @ W))
 
     coef = np.zeros((len(shifts), *moment.shape))
-    residual = np.full(len(shifts), np.inf)
+    largest_residual = np.full(len(shifts), np.inf)  # of all outputs
     n_iter = 0
+    remaining_iter = max_iter
     if len(shifts) > 1:
         n_steps = SHARED_STEPS
         if max_iter is not None:
             n_steps = min(SHARED_STEPS, max_iter)
-        for output, column in enumerate(moment.T):
-            path = galerkin_path(gram_product, column, norms, shifts, tol, n_steps)
-            coef[:, :, output] = path.x
-            if output == 0:
-                residual = path.residuals
-            else:
-                residual = np.maximum(residual, path.residuals)
-            n_iter = max(n_iter, path.n_iter)
-    remaining_iter = None
-    if max_iter is not None:
-        remaining_iter = max_iter - n_iter
+        paths = [
+            galerkin_path(gram_product, column, norms, shifts, tol, n_steps) for column in moment.T
+        ]
+        coef = np.stack([path.x for path in paths], axis=2)
+        largest_residual = np.max([path.residuals for path in paths], axis=0)
+        n_iter = max(path.n_iter for path in paths)
+        if max_iter is not None:
+            remaining_iter = max_iter - n_iter
+
     unfinished = []
-    for k in np.flatnonzero(residual > tol):
+    for k in np.flatnonzero(largest_residual > tol):
         shift = float(shifts[k])
 
         def shifted_product(W: Array, shift: float = shift) -> Array:
@@ -499,7 +513,7 @@ def minimize_iteratively(
         n_iter = max(n_iter, solution.n_iter)
         if not solution.converged:
             unfinished.append(shift)
-    return Solutions(coef, True, max(n_iter, 1), tuple(unfinished))
+    return Solutions(coef, n_iter=max(n_iter, 1), unfinished=tuple(unfinished))
 
 
 class GalerkinPath(NamedTuple):
@@ -558,31 +572,37 @@ def galerkin_path(
     if norm_of_t == 0:
         norm_of_t = 1.0
     t = t / norm_of_t
-    n_steps = min(n_steps, len(t))
-    V = np.empty((n_steps, len(t)))
-    AV = np.empty((n_steps, len(t)))
-    projected = np.empty((n_steps, n_steps))  # Vᵀ A V
-    moment = np.empty(n_steps)  # Vᵀ t
-    Y = np.zeros((len(shifts), n_steps))
-    residuals = np.empty(len(shifts))
-    k = 0
+    max_vectors = min(n_steps, len(t))
+    V = np.empty((max_vectors, len(t)))  # orthonormal rows that span the subspace
+    AV = np.empty((max_vectors, len(t)))
+    projected_A = np.empty((max_vectors, max_vectors))  # Vᵀ A V
+    projected_t = np.empty(max_vectors)  # Vᵀ t
+    Y = np.zeros((len(shifts), max_vectors))  # coordinates of the solutions in the subspace
+    residual_norms = np.empty(len(shifts))
+    n_vectors = 0
     for index in np.argsort(shifts)[::-1]:
         shift = shifts[index]
         while True:
-            y = np.linalg.solve(projected[:k, :k] + shift * np.eye(k), moment[:k])
+            # the solution in the subspace of the vectors so far
+            k = n_vectors
+            y = np.linalg.solve(projected_A[:k, :k] + shift * np.eye(k), projected_t[:k])
             residual = t - y @ AV[:k] - shift * (y @ V[:k])
             Y[index, :k] = y
-            residuals[index] = np.linalg.norm(residual)
-            if residuals[index] <= max(tol, MIN_RESIDUAL) or k == n_steps:
+            residual_norms[index] = np.linalg.norm(residual)
+            is_accurate = residual_norms[index] <= max(tol, MIN_RESIDUAL)
+            if is_accurate or n_vectors == max_vectors:
                 break
+
+            # extend the subspace by the preconditioned residual
             v = residual / (diagonal + shift)
             v -= (V[:k] @ v) @ V[:k]
             v /= np.linalg.norm(v)
             V[k] = v
             AV[k] = product(v)
-            moment[k] = v @ t
-            overlap = V[: k + 1] @ AV[k]
-            projected[k, : k + 1] = overlap
-            projected[: k + 1, k] = overlap
-            k += 1
-    return GalerkinPath(norm_of_t * (Y[:, :k] @ V[:k]), residuals, max(k, 1))
+            projected_t[k] = v @ t
+            projected_column = V[: k + 1] @ AV[k]
+            projected_A[k, : k + 1] = projected_column
+            projected_A[: k + 1, k] = projected_column
+            n_vectors += 1
+    x = norm_of_t * (Y[:, :n_vectors] @ V[:n_vectors])
+    return GalerkinPath(x, residual_norms, n_iter=max(n_vectors, 1))

@@ -53,21 +53,21 @@ class WhitenedTerm:
         t.
     amount : ndarray of shape (m,)
         Contribution of each item to T.
-    values : ndarray of shape (p,), optional
-        Eigenvalues of ``Rᵀ A R``, if R was rotated such that it is diagonal.
+    eigenvalues : ndarray of shape (p,), optional
+        Diagonal of ``Rᵀ A R``, if R was rotated such that this matrix is diagonal.
     """
 
     share: float
     white: Array
     target: Array
     amount: Array
-    values: Array | None = None
+    eigenvalues: Array | None = None
 
     @cached_property
     def gram(self) -> Array:
         """``Rᵀ A R``; do not write to it."""
-        if self.values is not None:
-            return np.diag(self.values)
+        if self.eigenvalues is not None:
+            return np.diag(self.eigenvalues)
         with allow_threads(self.white.size * self.white.shape[1]):
             return self.white.T @ self.white
 
@@ -80,17 +80,24 @@ class WhitenedTerm:
         grams_without = np.empty((len(folds), *gram.shape))
         for k, fold in enumerate(folds):
             white_fold = self.white[fold]
-            gram_fold = white_fold.T @ white_fold
-            grams_without[k] = gram - gram_fold
-            if grams_without[k].trace() < gram_fold.trace():
-                other_rows = np.delete(self.white, fold, axis=0)
-                grams_without[k] = other_rows.T @ other_rows
+            gram_of_fold = white_fold.T @ white_fold
+            gram_of_others = gram - gram_of_fold
+            has_cancelled = gram_of_others.trace() < gram_of_fold.trace()
+            if has_cancelled:
+                white_others = np.delete(self.white, fold, axis=0)
+                gram_of_others = white_others.T @ white_others
+            grams_without[k] = gram_of_others
         return grams_without
+
+    @cached_property
+    def total_amount(self) -> float:
+        """T."""
+        return float(self.amount.sum())
 
     def weights_without(self, folds: Sequence[Fold]) -> Array:
         """``share/(T − T_U)`` for each fold."""
-        amounts = np.array([self.amount[fold].sum() for fold in folds])
-        return np.asarray(self.share / (self.amount.sum() - amounts))
+        amount_per_fold = np.array([self.amount[fold].sum() for fold in folds])
+        return np.asarray(self.share / (self.total_amount - amount_per_fold))
 
 
 def diagonalize_gram(
@@ -118,13 +125,16 @@ def diagonalize_gram(
     Q : ndarray of shape (p, p) or None
         The rotation; None if R is unchanged.
     """
-    shortest = min(map(len, folds))
-    if len(terms) > 1 or shortest > R.shape[1] / SHORT_FOLD_RATIO:
+    n_features = R.shape[1]
+    has_short_fold = min(len(fold) for fold in folds) <= n_features / SHORT_FOLD_RATIO
+    if len(terms) > 1 or not has_short_fold:
         return R, terms, None
-    values, Q = scipy.linalg.eigh(terms[0].gram, check_finite=False)
-    R = R @ Q
-    term = replace(terms[0], white=whiten(R), values=np.maximum(values, 0.0))
-    return R, [term], Q
+    eigenvalues, Q = scipy.linalg.eigh(terms[0].gram, check_finite=False)
+    rotated_R = R @ Q
+    rotated_term = replace(
+        terms[0], white=whiten(rotated_R), eigenvalues=np.maximum(eigenvalues, 0.0)
+    )
+    return rotated_R, [rotated_term], Q
 
 
 def leave_out_weights(
@@ -158,40 +168,46 @@ def leave_out_weights(
     weights : ndarray of shape (k, p, n_outputs, n_alphas)
         Weights without each of these folds.
     """
-    is_short = _short_folds(terms[0], folds)
-    short = [number for number, fold_is_short in enumerate(is_short) if fold_is_short]
-    long = [number for number, fold_is_short in enumerate(is_short) if not fold_is_short]
-    if short:
-        short_folds = [folds[number] for number in short]
-        for positions, weights in _weights_by_downdates(R, terms[0], short_folds, alphas):
-            yield [short[position] for position in positions], weights
-    if long:
-        long_folds = [folds[number] for number in long]
-        for positions, weights in _weights_by_grams(R, terms, long_folds, alphas, n_free):
-            yield [long[position] for position in positions], weights
+    short_folds = []
+    long_folds = []
+    for number, is_short in enumerate(_are_short(folds, terms[0])):
+        if is_short:
+            short_folds.append(number)
+        else:
+            long_folds.append(number)
+    if short_folds:
+        yield from _weights_by_downdates(R, terms[0], folds, short_folds, alphas)
+    if long_folds:
+        yield from _weights_by_grams(R, terms, folds, long_folds, alphas, n_free)
 
 
-def _short_folds(term: WhitenedTerm, folds: Sequence[Fold]) -> list[bool]:
+def _are_short(folds: Sequence[Fold], term: WhitenedTerm) -> list[bool]:
     """Whether each fold is left out by a downdate.
 
     Only of a diagonal Gram matrix, for folds much shorter than the number of features. A fold with
     half of the squares is not: its downdate would cancel digits.
     """
-    if term.values is None:
+    if term.eigenvalues is None:
         return [False] * len(folds)
-    squares = np.einsum("ij,ij->i", term.white, term.white)
-    half = squares.sum() / 2
-    max_size = term.white.shape[1] / SHORT_FOLD_RATIO
+    squared_norms = np.einsum("ij,ij->i", term.white, term.white)
+    half_of_total = squared_norms.sum() / 2
+    n_features = len(term.eigenvalues)
     are_short = []
     for fold in folds:
-        fold_squares = squares[fold].sum()
-        is_minor = fold_squares == 0 or fold_squares < half
-        are_short.append(bool(len(fold) <= max_size and is_minor))
+        is_small = len(fold) <= n_features / SHORT_FOLD_RATIO
+        squared_norm_of_fold = squared_norms[fold].sum()
+        is_minor = squared_norm_of_fold == 0 or squared_norm_of_fold < half_of_total
+        are_short.append(bool(is_small and is_minor))
     return are_short
 
 
 def _weights_by_grams(
-    R: Array, terms: Sequence[WhitenedTerm], folds: Sequence[Fold], alphas: Array, n_free: int
+    R: Array,
+    terms: Sequence[WhitenedTerm],
+    folds: Sequence[Fold],
+    fold_numbers: list[int],
+    alphas: Array,
+    n_free: int,
 ) -> Iterator[tuple[list[int], Array]]:
     """Numbers of k folds and the weights without each, of shape (k, p, n_outputs, n_alphas).
 
@@ -199,27 +215,25 @@ def _weights_by_grams(
     """
     n_features = R.shape[1]
     n_outputs = terms[0].target.shape[1]
-    n_alphas = len(alphas)
-    moments = [R.T @ term.target for term in terms]
-    factors = [term.weights_without(folds) for term in terms]
-    n_entries_of_fold = n_features * (n_features + n_outputs * n_alphas)
-    batch_size = max(1, BATCH_ENTRIES // max(1, n_entries_of_fold))
-    for start in range(0, len(folds), batch_size):
-        numbers = list(range(start, min(start + batch_size, len(folds))))
-        folds_of_batch = [folds[number] for number in numbers]
-        grams_without = np.zeros((len(numbers), n_features, n_features))
-        moments_without = np.zeros((len(numbers), n_features, n_outputs))
-        for term, moment, factor_of_fold in zip(terms, moments, factors, strict=True):
-            factor = factor_of_fold[numbers, None, None]
+    moment_per_term = [R.T @ term.target for term in terms]
+    entries_per_fold = n_features * (n_features + n_outputs * len(alphas))
+    batch_size = max(1, BATCH_ENTRIES // max(1, entries_per_fold))
+    for start in range(0, len(fold_numbers), batch_size):
+        batch = fold_numbers[start : start + batch_size]
+        folds_of_batch = [folds[number] for number in batch]
+        grams_without = np.zeros((len(batch), n_features, n_features))
+        moments_without = np.zeros((len(batch), n_features, n_outputs))
+        for term, moment in zip(terms, moment_per_term, strict=True):
+            weights = term.weights_without(folds_of_batch)[:, None, None]
             moments_of_folds = [R[fold].T @ term.target[fold] for fold in folds_of_batch]
-            grams_without += factor * term.grams_without(folds_of_batch)
-            moments_without += factor * (moment - np.stack(moments_of_folds))
+            grams_without += weights * term.grams_without(folds_of_batch)
+            moments_without += weights * (moment - np.stack(moments_of_folds))
         if n_free:
             systems = zip(grams_without, moments_without, strict=True)
             penalized = [partial_out(gram, moment, n_free) for gram, moment in systems]
             grams_without = np.stack([gram for gram, _ in penalized])
             moments_without = np.stack([moment for _, moment in penalized])
-        yield numbers, _solve_semidefinite(grams_without, moments_without, alphas)
+        yield batch, _solve_semidefinite(grams_without, moments_without, alphas)
 
 
 def _solve_semidefinite(grams: Array, moments: Array, alphas: Array) -> Array:
@@ -242,15 +256,20 @@ def _solve_semidefinite(grams: Array, moments: Array, alphas: Array) -> Array:
     by_alpha, is_definite = solve_shifted_systems(grams, moments, alphas)
     solutions = by_alpha.transpose(0, 2, 3, 1)
     for k in np.flatnonzero(~is_definite):  # negative eigenvalues are rounding errors of zeros
-        eigenvalues, vectors = scipy.linalg.eigh(grams[k], check_finite=False)
-        shrinkage = 1.0 / (np.maximum(eigenvalues, 0.0)[:, None] + alphas)
-        rotated = vectors.T @ moments[k]
-        solutions[k] = np.einsum("ij,jo,jk->iok", vectors, rotated, shrinkage, optimize=True)
+        eigenvalues, Q = scipy.linalg.eigh(grams[k], check_finite=False)
+        inverse_eigenvalues = 1.0 / (np.maximum(eigenvalues, 0.0)[:, None] + alphas)
+        solutions[k] = np.einsum(
+            "ij,jo,jk->iok", Q, Q.T @ moments[k], inverse_eigenvalues, optimize=True
+        )
     return solutions
 
 
 def _weights_by_downdates(
-    R: Array, term: WhitenedTerm, folds: Sequence[Fold], alphas: Array
+    R: Array,
+    term: WhitenedTerm,
+    folds: Sequence[Fold],
+    fold_numbers: list[int],
+    alphas: Array,
 ) -> Iterator[tuple[list[int], Array]]:
     """Numbers of k folds and the weights without each, of shape (k, p, n_outputs, n_alphas).
 
@@ -260,40 +279,41 @@ def _weights_by_downdates(
 
     Folds of one size are computed together, for all alphas.
     """
-    values = np.asarray(term.values)
+    eigenvalues = np.asarray(term.eigenvalues)
     moment = R.T @ term.target
-    total = term.amount.sum()
-    n_features = len(values)
+    n_features = len(eigenvalues)
     n_alphas = len(alphas)
-    n_columns = n_alphas * term.target.shape[1]
+    n_right_hand_sides = n_alphas * term.target.shape[1]
 
-    def count_entries(size: int) -> int:
-        """Numbers that a fold of this size takes in a batch."""
-        n_products = size * size * (n_features + 2 * n_alphas)
-        n_right_hand_sides = (3 * n_features + 2 * size) * n_columns
-        return int(n_products + n_right_hand_sides)
+    def count_entries(fold_size: int) -> int:
+        """Size of the arrays that `_downdate` makes for a fold."""
+        n_products = fold_size * fold_size * (n_features + 2 * n_alphas)
+        return int(n_products + (3 * n_features + 2 * fold_size) * n_right_hand_sides)
 
-    for numbers in _batches_of_one_size(folds, count_entries):
-        rows = np.stack([folds[number] for number in numbers])
-        moment_rest = moment - R[rows].transpose(0, 2, 1) @ term.target[rows]
-        scale = (total - term.amount[rows].sum(axis=1)) / term.share
-        shrinkage = 1.0 / (values[:, None] + scale[:, None, None] * alphas)
-        yield numbers, _downdate(term.white[rows], moment_rest, shrinkage)
+    for batch in _batches_of_one_size(folds, fold_numbers, count_entries):
+        rows = np.stack([folds[number] for number in batch])  # (k, fold size)
+        moment_of_folds = R[rows].transpose(0, 2, 1) @ term.target[rows]
+        amount_of_folds = term.amount[rows].sum(axis=1)
+        scale = (term.total_amount - amount_of_folds) / term.share  # λ = scale · α
+        shifts = scale[:, None, None] * alphas
+        inverse_diagonal = 1.0 / (eigenvalues[:, None] + shifts)  # D, (k, n_features, n_alphas)
+        yield batch, _downdate(term.white[rows], moment - moment_of_folds, inverse_diagonal)
 
 
 def _batches_of_one_size(
-    folds: Sequence[Fold], count_entries: Callable[[int], int]
+    folds: Sequence[Fold], fold_numbers: list[int], count_entries: Callable[[int], int]
 ) -> Iterator[list[int]]:
     """Numbers of folds of one size, in batches of at most `BATCH_ENTRIES` entries."""
-    sizes = np.array([len(fold) for fold in folds])
-    for size in np.unique(sizes).tolist():
-        numbers = np.flatnonzero(sizes == size).tolist()
-        batch_size = max(1, BATCH_ENTRIES // max(1, count_entries(size)))
+    numbers_by_size: dict[int, list[int]] = {}
+    for number in fold_numbers:
+        numbers_by_size.setdefault(len(folds[number]), []).append(number)
+    for fold_size, numbers in sorted(numbers_by_size.items()):
+        batch_size = max(1, BATCH_ENTRIES // max(1, count_entries(fold_size)))
         for start in range(0, len(numbers), batch_size):
             yield numbers[start : start + batch_size]
 
 
-def _downdate(Z: Array, moment: Array, shrinkage: Array) -> Array:
+def _downdate(Z: Array, moment: Array, inverse_diagonal: Array) -> Array:
     """``(D + D Zᵀ (I − Z D Zᵀ)⁻¹ Z D) m`` for k folds of n rows each and all alphas.
 
     Parameters
@@ -302,7 +322,7 @@ def _downdate(Z: Array, moment: Array, shrinkage: Array) -> Array:
         Whitened features of the folds.
     moment : ndarray of shape (k, p, n_outputs)
         m.
-    shrinkage : ndarray of shape (k, p, n_alphas)
+    inverse_diagonal : ndarray of shape (k, p, n_alphas)
         Diagonal of D for each alpha.
 
     Returns
@@ -311,25 +331,32 @@ def _downdate(Z: Array, moment: Array, shrinkage: Array) -> Array:
         The products.
     """
     k, n, p = Z.shape
-    n_alphas = shrinkage.shape[2]
+    n_outputs = moment.shape[2]
+    n_alphas = inverse_diagonal.shape[2]
+
+    # I − Z D Zᵀ, of which each entry is computed once, (k, n, n, n_alphas)
     i, j = np.triu_indices(n)
-    systems = np.empty((k, n, n, n_alphas))
-    systems[:, i, j] = -((Z[:, i] * Z[:, j]) @ shrinkage)
-    systems[:, j, i] = systems[:, i, j]
+    downdates = np.empty((k, n, n, n_alphas))
+    downdates[:, i, j] = -((Z[:, i] * Z[:, j]) @ inverse_diagonal)
+    downdates[:, j, i] = downdates[:, i, j]
     diagonal = np.arange(n)
-    systems[:, diagonal, diagonal] = np.maximum(systems[:, diagonal, diagonal] + 1.0, EPSILON)
-    weights = moment[:, :, :, None] * shrinkage[:, :, None, :]
-    shape = weights.shape[2:]
-    fitted = (Z @ weights.reshape(k, p, -1)).reshape(k, n, *shape)
-    systems = systems.transpose(0, 3, 1, 2)
-    fitted = fitted.transpose(0, 3, 1, 2)
+    downdates[:, diagonal, diagonal] = np.maximum(downdates[:, diagonal, diagonal] + 1.0, EPSILON)
+
+    # D m and Z D m
+    weights = moment[:, :, :, None] * inverse_diagonal[:, :, None, :]
+    scores = (Z @ weights.reshape(k, p, -1)).reshape(k, n, n_outputs, n_alphas)
+
+    # (I − Z D Zᵀ)⁻¹ Z D m, with the alphas second because NumPy solves over the last two axes
+    downdates = downdates.transpose(0, 3, 1, 2)
+    scores = scores.transpose(0, 3, 1, 2)
     try:
-        lift = np.linalg.solve(systems, fitted)
+        lifted_scores = np.linalg.solve(downdates, scores)
     except np.linalg.LinAlgError:  # singular by rounding
-        lift = np.linalg.solve(systems + SINGULAR_RIDGE * np.eye(n), fitted)
-    flat_lift = lift.transpose(0, 2, 3, 1).reshape(k, n, math.prod(shape))
-    back = Z.transpose(0, 2, 1) @ flat_lift
-    weights += shrinkage[:, :, None, :] * back.reshape(weights.shape)
+        lifted_scores = np.linalg.solve(downdates + SINGULAR_RIDGE * np.eye(n), scores)
+
+    columns = lifted_scores.transpose(0, 2, 3, 1).reshape(k, n, n_outputs * n_alphas)
+    correction = (Z.transpose(0, 2, 1) @ columns).reshape(weights.shape)
+    weights += inverse_diagonal[:, :, None, :] * correction
     return np.asarray(weights)
 
 
@@ -373,8 +400,11 @@ def hold_out_dual(
     out : ndarray of shape (m, n_outputs, n_alphas)
         Receives the scores.
     """
-    weight = 1.0 / np.bincount(component)[component]
-    averaging = sp.csr_array((weight, (component, np.arange(len(component)))))
+    component_size = np.bincount(component)
+    n_items = len(component)
+    averaging = sp.csr_array(  # row c takes the mean over the items of component c
+        (1.0 / component_size[component], (component, np.arange(n_items)))
+    )
     mean_rows = root.adjoint(np.ascontiguousarray((averaging @ K).T)).T  # of K F
     system = _DualSystem(
         S=root.sandwich(K.copy()),
@@ -384,7 +414,8 @@ def hold_out_dual(
         folds=folds,
         scales=_remaining_amounts(amount, folds),
     )
-    residuals = np.zeros_like(out)
+
+    residuals = np.zeros_like(out)  # r of each fold
     means = np.zeros((len(mean_rows), *out.shape[1:]))
     models: _InverseModels | None = None
     if len(alphas) == 1:
@@ -393,15 +424,19 @@ def hold_out_dual(
         _hold_out_by_spectrum(system, alphas, residuals, means)
     else:
         _hold_out_by_inverse(system, models, residuals[:, :, 0], means[:, :, 0])
-    scores = root.solve_adjoint(residuals.reshape(len(residuals), -1))
-    scores += (means.reshape(len(means), -1) - averaging @ scores)[component]
-    rows = np.concatenate(folds)
-    out[rows] = scores.reshape(out.shape)[rows]
+
+    # solve Fᵀ f = r, and give each component its mean
+    scores = root.solve_adjoint(residuals.reshape(n_items, -1))
+    missing_means = means.reshape(len(means), -1) - averaging @ scores
+    scores += missing_means[component]
+    held_out = np.concatenate(folds)
+    out[held_out] = scores.reshape(out.shape)[held_out]
 
 
 def _remaining_amounts(amount: Array, folds: Sequence[Fold]) -> Array:
     """``T − T_U`` for each fold U."""
-    return np.asarray(amount.sum() - np.array([amount[fold].sum() for fold in folds]))
+    amount_per_fold = np.array([amount[fold].sum() for fold in folds])
+    return np.asarray(amount.sum() - amount_per_fold)
 
 
 class _DualSystem(NamedTuple):
@@ -435,32 +470,36 @@ def _hold_out_by_spectrum(
     system: _DualSystem, alphas: Array, residuals: Array, means: Array
 ) -> None:
     """Fill r of each fold and the means of its components for all alphas; S is overwritten."""
-    models = _SpectralModel(system.S, system.b)
-    mean_rows = system.mean_rows @ models.vectors.T
-    batch_entries = min(MAX_BATCH_ENTRIES, system.S.size // BATCHES_PER_KERNEL)
+    models = _SpectralModels(system.S, system.b)
+    eigenvalues = models.eigenvalues[:, None]
+    rotated_mean_rows = system.mean_rows @ models.Q_transposed.T
+    max_entries = min(MAX_BATCH_ENTRIES, system.S.size // BATCHES_PER_KERNEL)
     for fold, components, scale in zip(system.folds, system.components, system.scales, strict=True):
-        n_alphas_at_once = max(1, batch_entries // (len(fold) ** 2 + system.b.size))
-        for start in range(0, len(alphas), n_alphas_at_once):
-            batch = slice(start, start + n_alphas_at_once)
-            rotated = models.without(fold, scale * alphas[batch])
-            shape = rotated.shape[1:]
-            flat = rotated.reshape(len(rotated), -1)
-            fitted = models.vectors[:, fold].T @ (models.values[:, None] * flat)
-            residuals[fold, :, batch] = fitted.reshape(-1, *shape)
-            means[components, :, batch] = (mean_rows[components] @ flat).reshape(-1, *shape)
+        batch_size = max(1, max_entries // (len(fold) ** 2 + system.b.size))
+        for start in range(0, len(alphas), batch_size):
+            batch = slice(start, start + batch_size)
+            rotated_c = models.without(fold, scale * alphas[batch])  # Qᵀ c
+            n_outputs_and_alphas = rotated_c.shape[1:]
+            columns = rotated_c.reshape(len(rotated_c), -1)
+            # rows of S c = Q Λ Qᵀ c, and the means of K F c
+            residual = models.Q_transposed[:, fold].T @ (eigenvalues * columns)
+            residuals[fold, :, batch] = residual.reshape(-1, *n_outputs_and_alphas)
+            mean = rotated_mean_rows[components] @ columns
+            means[components, :, batch] = mean.reshape(-1, *n_outputs_and_alphas)
 
 
 def _hold_out_by_inverse(
     system: _DualSystem, models: _InverseModels, residuals: Array, means: Array
 ) -> None:
     """Fill r of each fold and the means of its components for one alpha."""
-    n_folds_at_once = max(1, MAX_BATCH_ENTRIES // system.b.size)
-    for start in range(0, len(system.folds), n_folds_at_once):
-        numbers = range(start, min(start + n_folds_at_once, len(system.folds)))
-        solutions = models.without([system.folds[k] for k in numbers], numbers)
-        for position, k in enumerate(numbers):
-            fold = system.folds[k]
-            components = system.components[k]
+    batch_size = max(1, MAX_BATCH_ENTRIES // system.b.size)
+    n_folds = len(system.folds)
+    for start in range(0, n_folds, batch_size):
+        batch = range(start, min(start + batch_size, n_folds))
+        solutions = models.without([system.folds[number] for number in batch], batch)
+        for position, number in enumerate(batch):
+            fold = system.folds[number]
+            components = system.components[number]
             residuals[fold] = system.S[fold] @ solutions[:, position]
             means[components] = system.mean_rows[components] @ solutions[:, position]
 
@@ -498,66 +537,72 @@ class _InverseModels:
     def from_matrix(cls, S: Array, b: Array, shifts: Array) -> _InverseModels | None:
         """The models for the λ of each fold; None if a decomposition is faster or more accurate."""
         m, n_outputs = b.shape
-        middle = float(shifts.min() + shifts.max()) / 2
-        if middle < MIN_SHIFT * np.diagonal(S).max():
+        middle_shift = float(shifts.min() + shifts.max()) / 2
+        if middle_shift < MIN_SHIFT * np.diagonal(S).max():  # the inverse would be inaccurate
             return None
-        differences = shifts - middle
-        contraction = float(np.abs(differences).max()) / middle
+
+        # each step of the iteration divides the error by 1 / contraction
+        differences = shifts - middle_shift
+        contraction = float(np.abs(differences).max()) / middle_shift
+        if contraction > MAX_CONTRACTION:
+            return None
         n_steps = 1
         if contraction > EPSILON:
-            if contraction > MAX_CONTRACTION:
-                return None
             n_steps = math.ceil(math.log(EPSILON) / math.log(contraction))
         if (n_steps - 1) * len(shifts) * n_outputs > MAX_PRODUCTS * m:
             return None
+
         with allow_threads(m**3):
-            upper, info = lapack.dpotrf(S + middle * np.eye(m), lower=0, clean=1, overwrite_a=1)
-            if info != 0:
+            shifted = S + middle_shift * np.eye(m)
+            cholesky_factor, info = lapack.dpotrf(shifted, lower=0, clean=1, overwrite_a=1)
+            is_definite = info == 0
+            if not is_definite:
                 return None
-            upper, _ = lapack.dpotri(upper, lower=0, overwrite_c=1)
-        G = upper + np.triu(upper, 1).T
+            upper_triangle, _ = lapack.dpotri(cholesky_factor, lower=0, overwrite_c=1)
+        G = upper_triangle + np.triu(upper_triangle, 1).T
         return cls(G, b, differences, n_steps)
 
-    def without(self, folds: Sequence[Fold], numbers: range) -> Array:
+    def without(self, folds: Sequence[Fold], fold_numbers: range) -> Array:
         """C of the models without these folds, of shape (m, n_folds, n_outputs)."""
         m, n_outputs = self.b.shape
         factors = [scipy.linalg.cho_factor(self.G[np.ix_(fold, fold)]) for fold in folds]
-        differences = self.differences[numbers.start : numbers.stop, None]
+        differences = self.differences[fold_numbers.start : fold_numbers.stop, None]
         solutions = np.repeat((self.G @ self.b)[:, None], len(folds), axis=1)
-        self._remove(folds, factors, solutions)
+        self._leave_out_folds(solutions, folds, factors)
         for _ in range(self.n_steps - 1):
-            rest = self.b[:, None] - differences * solutions
-            solutions = (self.G @ rest.reshape(m, -1)).reshape(m, len(folds), n_outputs)
-            self._remove(folds, factors, solutions)
+            right_hand_sides = self.b[:, None] - differences * solutions
+            products = self.G @ right_hand_sides.reshape(m, -1)
+            solutions = products.reshape(m, len(folds), n_outputs)
+            self._leave_out_folds(solutions, folds, factors)
         return solutions
 
-    def _remove(
-        self, folds: Sequence[Fold], factors: list[tuple[Array, bool]], solutions: Array
+    def _leave_out_folds(
+        self, solutions: Array, folds: Sequence[Fold], factors: list[tuple[Array, bool]]
     ) -> None:
-        """Turn products with G into products with B, in place."""
+        """Turn products with G into products with B, in place; `factors` are those of G_UU."""
         for position, (fold, factor) in enumerate(zip(folds, factors, strict=True)):
-            lift = scipy.linalg.cho_solve(factor, solutions[fold, position])
-            solutions[:, position] -= self.G[:, fold] @ lift
+            c_U = scipy.linalg.cho_solve(factor, solutions[fold, position])
+            solutions[:, position] -= self.G[:, fold] @ c_U
             solutions[fold, position] = 0.0
 
 
-class _SpectralModel:
+class _SpectralModels:
     """``S = Q Λ Qᵀ``, and the models without a fold; S is overwritten by Qᵀ.
 
     Attributes
     ----------
-    values : ndarray of shape (m,)
+    eigenvalues : ndarray of shape (m,)
         Diagonal of Λ.
-    vectors : ndarray of shape (m, m)
+    Q_transposed : ndarray of shape (m, m)
         Qᵀ.
     """
 
     def __init__(self, S: Array, b: Array) -> None:
         with allow_threads(len(S) ** 3):
-            self.values, Q = scipy.linalg.eigh(S.T, overwrite_a=True, check_finite=False)
+            self.eigenvalues, Q = scipy.linalg.eigh(S.T, overwrite_a=True, check_finite=False)
         S[:] = Q.T
-        self.vectors = S
-        self._rotated_target = S @ b
+        self.Q_transposed = S
+        self._rotated_b = S @ b  # z
 
     def without(self, fold: Fold, shifts: Array) -> Array:
         """Qᵀ c of the models without a fold U, of shape (m, n_outputs, n_shifts).
@@ -565,20 +610,24 @@ class _SpectralModel:
         With z = Qᵀ b and ``D = (Λ + λ)⁻¹`` it is ``D z − D Q_Uᵀ (Q_U D Q_Uᵀ)⁻¹ Q_U D z``: c is zero
         on U, and G = Q D Qᵀ.
         """
-        shrinkage = 1.0 / (self.values[:, None] + shifts)
-        rotated = self._rotated_target[:, :, None] * shrinkage[:, None, :]
-        m, n_outputs, n_shifts = rotated.shape
+        D = 1.0 / (self.eigenvalues[:, None] + shifts)  # (m, n_shifts)
+        rotated_c = self._rotated_b[:, :, None] * D[:, None, :]  # D z
+        m, n_outputs, n_shifts = rotated_c.shape
         n = len(fold)
-        V = np.ascontiguousarray(self.vectors[:, fold].T)
-        G = np.empty((n, n, n_shifts))
+
+        # G_UU = Q_U D Q_Uᵀ, of which each entry is computed once
+        Q_U = np.ascontiguousarray(self.Q_transposed[:, fold].T)
+        G_UU = np.empty((n, n, n_shifts))
         for row in range(n):
-            G[row, row:] = (V[row:] * V[row]) @ shrinkage
-            G[row:, row] = G[row, row:]
-        c = (V @ rotated.reshape(m, -1)).reshape(n, n_outputs, n_shifts)
-        lift = np.linalg.solve(G.transpose(2, 0, 1), c.transpose(2, 0, 1)).transpose(1, 2, 0)
-        back = (V.T @ lift.reshape(n, n_outputs * n_shifts)).reshape(rotated.shape)
-        rotated -= shrinkage[:, None, :] * back
-        return np.asarray(rotated)
+            G_UU[row, row:] = (Q_U[row:] * Q_U[row]) @ D
+            G_UU[row:, row] = G_UU[row, row:]
+
+        # NumPy solves over the last two axes
+        c_U = (Q_U @ rotated_c.reshape(m, -1)).reshape(n, n_outputs, n_shifts)
+        solution_U = np.linalg.solve(G_UU.transpose(2, 0, 1), c_U.transpose(2, 0, 1))
+        columns = solution_U.transpose(1, 2, 0).reshape(n, n_outputs * n_shifts)
+        rotated_c -= D[:, None, :] * (Q_U.T @ columns).reshape(rotated_c.shape)
+        return np.asarray(rotated_c)
 
 
 def leave_out_dual_coef(
@@ -605,21 +654,23 @@ def leave_out_dual_coef(
     ndarray of shape (m, n_units, n_outputs, n_alphas)
         Coefficients.
     """
+    n_items = len(K)
     S = root.sandwich(K.copy())
     b = root.solve(target)
     scales = _remaining_amounts(amount, units)
+
     if len(alphas) == 1:
-        inverse = _InverseModels.from_matrix(S, b, alphas[0] * scales)
-        if inverse is not None:
-            solutions = inverse.without(units, range(len(units)))
-            coef = root.apply(solutions.reshape(len(K), -1))
-            return coef.reshape(*solutions.shape, 1)
-    models = _SpectralModel(S, b)
-    rotated = np.empty((len(K), len(units), target.shape[1], len(alphas)))
+        inverse_models = _InverseModels.from_matrix(S, b, alphas[0] * scales)
+        if inverse_models is not None:
+            c = inverse_models.without(units, range(len(units)))
+            return root.apply(c.reshape(n_items, -1)).reshape(*c.shape, 1)
+
+    spectral_models = _SpectralModels(S, b)
+    rotated_c = np.empty((n_items, len(units), target.shape[1], len(alphas)))
     for number, unit in enumerate(units):
-        rotated[:, number] = models.without(unit, alphas * scales[number])
-    flat = models.vectors.T @ rotated.reshape(len(K), -1)
-    coef = flat.reshape(rotated.shape)
+        rotated_c[:, number] = spectral_models.without(unit, alphas * scales[number])
+    columns = spectral_models.Q_transposed.T @ rotated_c.reshape(n_items, -1)
+    c = columns.reshape(rotated_c.shape)  # a view of the columns
     for number, unit in enumerate(units):
-        coef[unit, number] = 0.0  # not its rounding error
-    return root.apply(flat).reshape(rotated.shape)
+        c[unit, number] = 0.0  # not its rounding error
+    return root.apply(columns).reshape(c.shape)

@@ -35,55 +35,57 @@ PAIR_ROUNDING = 16.0  # rounding error of a pair's numerator, in units of ε √
 
 
 class Spectrum(NamedTuple):
-    """``K = V diag(values) Vᵀ`` with orthonormal columns, as many as K has rank or rows.
+    """``K = V diag(eigenvalues) Vᵀ`` with orthonormal columns, as many as K has rank or rows.
 
     Attributes
     ----------
-    values : ndarray of shape (r,)
-        Eigenvalues of K; of ``D^½ K D^½`` for items with weights.
+    eigenvalues : ndarray of shape (r,)
+        Of K; of ``D^½ K D^½`` for items with weights.
     vectors : ndarray of shape (m, r)
         V; D^½ V for items with weights.
     weight : ndarray of shape (m,)
         Weights of the items.
-    first : ndarray of int or None
+    first_equal_item : ndarray of int or None
         For each item the first item that is equal to it; None if all differ.
-    right : ndarray or None
-        P of the singular value decomposition ``D^½ R = V diag(values)^½ Pᵀ``; None if K itself was
-        decomposed.
+    right_vectors : ndarray or None
+        P of the singular value decomposition ``D^½ R = V diag(eigenvalues)^½ Pᵀ``; None if K itself
+        was decomposed.
     """
 
-    values: Array
+    eigenvalues: Array
     vectors: Array
     weight: Array
-    first: Indices | None = None
-    right: Array | None = None
+    first_equal_item: Indices | None = None
+    right_vectors: Array | None = None
 
 
 class Resolvent(NamedTuple):
     """``G = B − v vᵀ / s`` with ``B = (K + λ'D⁻¹)⁻¹``, ``v = B 1``; G y = c are the coefficients.
 
+    B is ``V diag(vector_factors) Vᵀ + diag(complement_diagonal)`` with the vectors V of a spectrum.
+
     Attributes
     ----------
     shift : float
         λ' = α / κ.
-    factors : ndarray
-        Eigenvalues of B on the columns of `vectors`, less the eigenvalue on the rest.
-    rest : ndarray of shape (m,)
-        Diagonal of B on the complement of the vectors.
-    v : ndarray of shape (m,)
-        B 1.
-    s : float
-        1ᵀ B 1 + ρ/α, infinite without an intercept.
-    diagonal : ndarray of shape (m,)
+    vector_factors : ndarray of shape (r,)
+        Eigenvalues of B on the vectors, less the eigenvalue on their complement.
+    complement_diagonal : ndarray of shape (m,)
+        Diagonal of B on the complement of the vectors; 0 if there is none.
+    B_ones : ndarray of shape (m,)
+        v = B 1.
+    pivot : float
+        s = 1ᵀ B 1 + ρ/α, infinite without an intercept.
+    diagonal_of_G : ndarray of shape (m,)
         Diagonal of G.
     """
 
     shift: float
-    factors: Array
-    rest: Array
-    v: Array
-    s: float
-    diagonal: Array
+    vector_factors: Array
+    complement_diagonal: Array
+    B_ones: Array
+    pivot: float
+    diagonal_of_G: Array
 
 
 def find_spectrum(
@@ -115,11 +117,11 @@ def find_spectrum(
     Returns
     -------
     Spectrum
-        Without `first`.
+        Without `first_equal_item`.
     """
     if weight is None:
         weight = np.ones(len(matrix))
-    root = np.sqrt(weight)[:, None]
+    root_of_weight = np.sqrt(weight)[:, None]
     if is_kernel:
         K = matrix
         if not overwrite:
@@ -128,24 +130,30 @@ def find_spectrum(
         R = matrix
         if centered:  # a large mean costs digits
             R = center_columns(matrix, weight)
-        if R.shape[1] < R.shape[0]:
-            vectors, singular, right = decompose_columns(R * root)
-            return Spectrum(singular**2, vectors * root, weight, right=right)
+        n_items, n_features = R.shape
+        if n_features < n_items:
+            vectors, singular_values, right_vectors = decompose_columns(R * root_of_weight)
+            return Spectrum(
+                singular_values**2,
+                vectors * root_of_weight,
+                weight,
+                right_vectors=right_vectors,
+            )
         K = R @ R.T
-    largest = max(K.max(), -K.min())
-    rounding = len(K) * EPSILON * largest * weight.max()
+
+    largest_entry = max(K.max(), -K.min())
+    rounding_error = len(K) * EPSILON * largest_entry * weight.max()
     if is_kernel and centered:
         K = center_kernel(K)
-    K *= root
-    K *= root.T
-    columns_first = K
-    if K.flags.c_contiguous:  # LAPACK overwrites columns
-        columns_first = K.T
+    K *= root_of_weight
+    K *= root_of_weight.T
+    if K.flags.c_contiguous:
+        K = K.T  # the same matrix in the order that LAPACK can overwrite
     with allow_threads(len(K) ** 3):
-        values, vectors = scipy.linalg.eigh(columns_first, check_finite=False, overwrite_a=True)
-    values[np.abs(values) <= rounding] = 0.0
-    vectors *= root
-    return Spectrum(values, vectors, weight)
+        eigenvalues, vectors = scipy.linalg.eigh(K, check_finite=False, overwrite_a=True)
+    eigenvalues[np.abs(eigenvalues) <= rounding_error] = 0.0
+    vectors *= root_of_weight
+    return Spectrum(eigenvalues, vectors, weight)
 
 
 def center_columns(R: Array, weight: Array | None) -> Array:
@@ -161,14 +169,19 @@ def decompose_columns(R: Array) -> tuple[Array, Array, Array]:
     Veselić, SIAM Journal on Matrix Analysis and Applications 29, 2008). It takes two to three times
     as long, so it is used only for columns with different units.
     """
-    largest = np.abs(R).max(axis=0, initial=0.0)
-    if largest.max(initial=0.0) <= MAX_SCALE_RATIO * largest.min(initial=np.inf):
-        vectors, singular, transposed = scipy.linalg.svd(R, full_matrices=False, check_finite=False)
-        return vectors, singular, transposed.T
-    singular, vectors, right, scales, _, info = lapack.dgejsv(R, joba=0, jobu=0, jobv=0)
+    column_scale = np.abs(R).max(axis=0, initial=0.0)
+    largest_scale = column_scale.max(initial=0.0)
+    smallest_scale = column_scale.min(initial=np.inf)
+    if largest_scale <= MAX_SCALE_RATIO * smallest_scale:
+        U, singular_values, Vt = scipy.linalg.svd(R, full_matrices=False, check_finite=False)
+        return U, singular_values, Vt.T
+
+    # the accurate algorithm returns singular values divided by scales[0] / scales[1]
+    singular_values, U, V, scales, _, info = lapack.dgejsv(R, joba=0, jobu=0, jobv=0)
     if info:
         raise np.linalg.LinAlgError("the singular values of the features do not converge.")
-    return vectors[:, : R.shape[1]], singular * (scales[0] / scales[1]), right
+    n_features = R.shape[1]
+    return U[:, :n_features], singular_values * (scales[0] / scales[1]), V
 
 
 class TrainingWeight(NamedTuple):
@@ -186,14 +199,17 @@ class TrainingWeight(NamedTuple):
     pairs: float
 
 
-def weight_without(basis: Spectrum, fold: Indices) -> TrainingWeight:
+def weight_without(spectrum: Spectrum, fold: Indices) -> TrainingWeight:
     """Weight of the items that models without a fold are trained on, and that of their pairs."""
-    rest = np.delete(basis.weight, fold)
-    total = rest.sum()
-    return TrainingWeight(float(total), float(0.5 * rest @ (total - rest)))
+    weight = np.delete(spectrum.weight, fold)
+    total = weight.sum()
+    # Σ w_i w_j over the pairs i < j is half of Σ w_i (s − w_i)
+    return TrainingWeight(items=float(total), pairs=float(0.5 * weight @ (total - weight)))
 
 
-def resolvent(basis: Spectrum, alpha: float, beta: float, training: TrainingWeight) -> Resolvent:
+def make_resolvent(
+    spectrum: Spectrum, alpha: float, beta: float, training: TrainingWeight
+) -> Resolvent:
     """G of the models that are trained on items of this weight.
 
     The normalized cost of a complete group of items with weights w, s = Σ w and W the sum over its
@@ -206,17 +222,26 @@ def resolvent(basis: Spectrum, alpha: float, beta: float, training: TrainingWeig
         eta = (1 - beta) / training.pairs
         kappa += eta * training.items
         rho = kappa**2 / eta - kappa * training.items
+    intercept_penalty = 0.0
+    if beta > 0:
+        intercept_penalty = rho / alpha
     shift = alpha / kappa
-    penalty = 0.0 if beta == 0 else rho / alpha
-    m, rank = basis.vectors.shape
-    eigenvalue_of_rest = 1.0 / shift if rank < m else 0.0
-    diagonal_of_rest = eigenvalue_of_rest * basis.weight
-    factors = 1.0 / (basis.values + shift) - eigenvalue_of_rest
-    v = basis.vectors @ (factors * basis.vectors.sum(axis=0)) + diagonal_of_rest
-    s = float(v.sum() + penalty)
-    diagonal_of_B = np.einsum("ij,ij,j->i", basis.vectors, basis.vectors, factors)
-    diagonal = diagonal_of_B + diagonal_of_rest - v**2 / s
-    return Resolvent(shift, factors, diagonal_of_rest, v, s, diagonal)
+
+    # B has the eigenvalue 1/λ' on the complement of the vectors
+    eigenvalues_of_B = 1.0 / (spectrum.eigenvalues + shift)
+    n_items, rank = spectrum.vectors.shape
+    complement_eigenvalue = 0.0
+    if rank < n_items:
+        complement_eigenvalue = 1.0 / shift
+    vector_factors = eigenvalues_of_B - complement_eigenvalue
+    complement_diagonal = complement_eigenvalue * spectrum.weight
+
+    V = spectrum.vectors
+    B_ones = V @ (vector_factors * V.sum(axis=0)) + complement_diagonal
+    pivot = float(B_ones.sum() + intercept_penalty)
+    diagonal_of_B = np.einsum("ij,ij,j->i", V, V, vector_factors) + complement_diagonal
+    diagonal_of_G = diagonal_of_B - B_ones**2 / pivot
+    return Resolvent(shift, vector_factors, complement_diagonal, B_ones, pivot, diagonal_of_G)
 
 
 class FullModel(NamedTuple):
@@ -224,8 +249,8 @@ class FullModel(NamedTuple):
 
     Attributes
     ----------
-    folds : list of int
-        Numbers of the folds with this regularization.
+    fold_numbers : list of int
+        Folds with this regularization.
     alpha_index : int
         Number of the alpha.
     resolvent : Resolvent
@@ -236,7 +261,7 @@ class FullModel(NamedTuple):
         f = K c.
     """
 
-    folds: list[int]
+    fold_numbers: list[int]
     alpha_index: int
     resolvent: Resolvent
     coef: Array
@@ -244,31 +269,38 @@ class FullModel(NamedTuple):
 
 
 def _full_models(
-    basis: Spectrum, y: Array, folds: Sequence[Indices], alphas: Array, beta: float
+    spectrum: Spectrum, y: Array, folds: Sequence[Indices], alphas: Array, beta: float
 ) -> Iterator[FullModel]:
     """The full model of each alpha, for all folds of the same size and the same weight."""
     if beta == 0:
         y = y - y.mean(axis=0)  # only differences matter: a smaller y keeps more digits
     folds_by_weight: dict[tuple[int, TrainingWeight], list[int]] = {}
     for number, fold in enumerate(folds):
-        key = (len(fold), weight_without(basis, fold))
-        folds_by_weight.setdefault(key, []).append(number)
-    for key in sorted(folds_by_weight):
-        _, training = key
+        size_and_weight = (len(fold), weight_without(spectrum, fold))
+        folds_by_weight.setdefault(size_and_weight, []).append(number)
+    for (_, training), fold_numbers in sorted(folds_by_weight.items()):
         for alpha_index, alpha in enumerate(alphas):
-            inverse = resolvent(basis, float(alpha), beta, training)
-            coef, scores = fitted(basis, inverse, y)
-            yield FullModel(folds_by_weight[key], alpha_index, inverse, coef, scores)
+            resolvent = make_resolvent(spectrum, float(alpha), beta, training)
+            coef, scores = fit_all_items(spectrum, resolvent, y)
+            yield FullModel(fold_numbers, alpha_index, resolvent, coef, scores)
 
 
-def _block_of_B(basis: Spectrum, inverse: Resolvent, fold: Indices) -> Array:
+def _block_of_B(spectrum: Spectrum, resolvent: Resolvent, fold: Indices) -> Array:
     """B_UU."""
-    V_U = basis.vectors[fold]
-    return np.asarray((V_U * inverse.factors) @ V_U.T + np.diag(inverse.rest[fold]))
+    V_U = spectrum.vectors[fold]
+    complement = np.diag(resolvent.complement_diagonal[fold])
+    return np.asarray((V_U * resolvent.vector_factors) @ V_U.T + complement)
+
+
+def _block_of_G(spectrum: Spectrum, resolvent: Resolvent, fold: Indices) -> Array:
+    """G_UU."""
+    B_ones_U = resolvent.B_ones[fold]
+    B_UU = _block_of_B(spectrum, resolvent, fold)
+    return B_UU - np.outer(B_ones_U, B_ones_U) / resolvent.pivot
 
 
 def hold_out_items(
-    basis: Spectrum, y: Array, folds: Sequence[Indices], alphas: Array, beta: float, out: Array
+    spectrum: Spectrum, y: Array, folds: Sequence[Indices], alphas: Array, beta: float, out: Array
 ) -> None:
     """Held-out scores of each fold.
 
@@ -276,7 +308,7 @@ def hold_out_items(
 
     Parameters
     ----------
-    basis : Spectrum
+    spectrum : Spectrum
         Of the kernel matrix of all items.
     y : ndarray of shape (m, n_outputs)
         Relevance.
@@ -289,50 +321,60 @@ def hold_out_items(
     out : ndarray of shape (m, n_outputs, n_alphas)
         Receives the scores.
     """
-    for model in _full_models(basis, y, folds, alphas, beta):
-        for number in model.folds:
+    for model in _full_models(spectrum, y, folds, alphas, beta):
+        for number in model.fold_numbers:
             fold = folds[number]
-            out[fold, :, model.alpha_index] = _scores_without(basis, model, fold)
+            out[fold, :, model.alpha_index] = _scores_without(spectrum, model, fold)
 
 
-def hold_out_pairs(basis: Spectrum, y: Array, pairs: Indices, alpha: float, beta: float) -> Array:
+def hold_out_pairs(
+    spectrum: Spectrum, y: Array, pairs: Indices, alpha: float, beta: float
+) -> Array:
     """Scores of both items of each pair by the model without the two, (n_pairs, 2, n_outputs).
 
     [RankRLS09] section 3.4; `pair_differences` has the differences of all pairs at once.
     """
     out = np.empty((len(pairs), 2, y.shape[1]))
-    for model in _full_models(basis, y, list(pairs), np.array([alpha]), beta):
-        for number in model.folds:
-            out[number] = _scores_without(basis, model, pairs[number])
+    for model in _full_models(spectrum, y, list(pairs), np.array([alpha]), beta):
+        for number in model.fold_numbers:
+            out[number] = _scores_without(spectrum, model, pairs[number])
     return out
 
 
-def _scores_without(basis: Spectrum, model: FullModel, fold: Indices) -> Array:
+def _scores_without(spectrum: Spectrum, model: FullModel, fold: Indices) -> Array:
     """f_U by the model without the fold U."""
-    inverse = model.resolvent
-    v_U = inverse.v[fold]
-    step_U = inverse.shift / basis.weight[fold]
-    B_UU = _block_of_B(basis, inverse, fold)
-    G_UU = B_UU - np.outer(v_U, v_U) / inverse.s
-    KG_UU = np.eye(len(fold)) - step_U[:, None] * B_UU
-    KG_UU -= np.outer(1 - step_U * v_U, v_U) / inverse.s
-    correction = KG_UU @ np.linalg.solve(G_UU, model.coef[fold])
-    return np.asarray(model.scores[fold] - correction)
+    resolvent = model.resolvent
+    B_UU = _block_of_B(spectrum, resolvent, fold)
+    B_ones_U = resolvent.B_ones[fold]
+    G_UU = B_UU - np.outer(B_ones_U, B_ones_U) / resolvent.pivot
+
+    # K G = (K B) − (K B 1)(B 1)ᵀ / s with K B = I − λ'D⁻¹ B
+    shift_U = resolvent.shift / spectrum.weight[fold]  # λ'D⁻¹
+    KB_UU = np.eye(len(fold)) - shift_U[:, None] * B_UU
+    KB_ones_U = 1 - shift_U * B_ones_U
+    KG_UU = KB_UU - np.outer(KB_ones_U, B_ones_U) / resolvent.pivot
+
+    contribution_of_fold = KG_UU @ np.linalg.solve(G_UU, model.coef[fold])
+    return np.asarray(model.scores[fold] - contribution_of_fold)
 
 
-def fitted(basis: Spectrum, inverse: Resolvent, y: Array) -> tuple[Array, Array]:
+def fit_all_items(spectrum: Spectrum, resolvent: Resolvent, y: Array) -> tuple[Array, Array]:
     """Coefficients c = G y and scores K c of the model of all items."""
-    By = basis.vectors @ (inverse.factors[:, None] * (basis.vectors.T @ y))
-    By += inverse.rest[:, None] * y
-    intercept = inverse.v @ y / inverse.s
-    coef = By - np.outer(inverse.v, intercept)
-    step = inverse.shift / basis.weight
-    scores = y - step[:, None] * By - np.outer(1 - step * inverse.v, intercept)
+    V = spectrum.vectors
+    B_y = V @ (resolvent.vector_factors[:, None] * (V.T @ y))
+    B_y += resolvent.complement_diagonal[:, None] * y
+    intercept = resolvent.B_ones @ y / resolvent.pivot
+    coef = B_y - np.outer(resolvent.B_ones, intercept)
+
+    # K B = I − λ'D⁻¹ B
+    shift = resolvent.shift / spectrum.weight
+    KB_ones = 1 - shift * resolvent.B_ones
+    scores = y - shift[:, None] * B_y - np.outer(KB_ones, intercept)
     return coef, scores
 
 
 def leave_out_items(
-    basis: Spectrum,
+    spectrum: Spectrum,
     R: Array | None,
     y: Array,
     units: Sequence[Indices],
@@ -348,7 +390,7 @@ def leave_out_items(
 
     Parameters
     ----------
-    basis, y, alphas, beta
+    spectrum, y, alphas, beta
         As in `hold_out_items`.
     R : ndarray of shape (m, p) or None
         Features; None for dual coefficients.
@@ -362,66 +404,73 @@ def leave_out_items(
     """
     if beta == 0:
         y = y - y.mean(axis=0)
-    n_rows = len(y) if R is None else R.shape[1]
-    coef = np.empty((n_rows, len(units), y.shape[1], len(alphas)))
-    for model in _full_models(basis, y, units, alphas, beta):
-        inverse = model.resolvent
-        items = np.concatenate([units[number] for number in model.folds])
+    if R is None:
+        n_coef = len(y)
+    else:
+        n_coef = R.shape[1]
+    coef = np.empty((n_coef, len(units), y.shape[1], len(alphas)))
+    for model in _full_models(spectrum, y, units, alphas, beta):
+        resolvent = model.resolvent
+        items = np.concatenate([units[number] for number in model.fold_numbers])
         if R is None:
-            full = model.coef
-            columns = _columns_of_G(basis, inverse, items)
+            coef_of_all_items = model.coef
+            columns = _columns_of_G(spectrum, resolvent, items)
         else:
-            full, columns = _weights_and_columns(basis, inverse, R, y, items)
+            coef_of_all_items, columns = _weights_and_columns(spectrum, resolvent, R, y, items)
         stop = 0
-        for number in model.folds:
+        for number in model.fold_numbers:
             unit = units[number]
             start = stop
-            stop = start + len(unit)
-            v_U = inverse.v[unit]
-            G_UU = _block_of_B(basis, inverse, unit) - np.outer(v_U, v_U) / inverse.s
-            removed = columns[:, start:stop] @ np.linalg.solve(G_UU, model.coef[unit])
-            coef[:, number, :, model.alpha_index] = full - removed
+            stop = start + len(unit)  # columns[:, start:stop] belong to the items of the unit
+            G_UU = _block_of_G(spectrum, resolvent, unit)
+            contribution = columns[:, start:stop] @ np.linalg.solve(G_UU, model.coef[unit])
+            coef[:, number, :, model.alpha_index] = coef_of_all_items - contribution
     if R is None:
         for number, unit in enumerate(units):
             coef[unit, number] = 0.0  # not its rounding error
     return coef
 
 
-def _columns_of_G(basis: Spectrum, inverse: Resolvent, items: Indices) -> Array:
+def _columns_of_G(spectrum: Spectrum, resolvent: Resolvent, items: Indices) -> Array:
     """Columns of G that belong to these items."""
-    columns = (basis.vectors * inverse.factors) @ basis.vectors[items].T
-    columns += np.eye(len(basis.vectors))[:, items] * inverse.rest[items]
-    columns -= np.outer(inverse.v, inverse.v[items] / inverse.s)
+    V = spectrum.vectors
+    unit_vectors = np.eye(len(V))[:, items]
+    columns = (V * resolvent.vector_factors) @ V[items].T
+    columns += unit_vectors * resolvent.complement_diagonal[items]
+    columns -= np.outer(resolvent.B_ones, resolvent.B_ones[items] / resolvent.pivot)
     return columns
 
 
 def _weights_and_columns(
-    basis: Spectrum, inverse: Resolvent, R: Array, y: Array, items: Indices
+    spectrum: Spectrum, resolvent: Resolvent, R: Array, y: Array, items: Indices
 ) -> tuple[Array, Array]:
     """``Rᵀ G y``, and the columns of ``Rᵀ G`` that belong to these items.
 
     Computed from the decomposition of R: the terms of a product Rᵀ B would cancel.
     """
-    singular = np.sqrt(np.maximum(basis.values, 0.0))
-    sums = basis.vectors.sum(axis=0)
-    intercepts = inverse.v / inverse.s
-    shrunk = right_vectors(basis, R) * (singular / (basis.values + inverse.shift))
-    weights = shrunk @ (basis.vectors.T @ y - np.outer(sums, intercepts @ y))
-    columns = shrunk @ (basis.vectors[items].T - np.outer(sums, intercepts[items]))
+    V = spectrum.vectors
+    V_sums = V.sum(axis=0)
+    intercept_row = resolvent.B_ones / resolvent.pivot  # its product with y is the intercept
+    singular_values = np.sqrt(np.maximum(spectrum.eigenvalues, 0.0))
+    shrinkage = singular_values / (spectrum.eigenvalues + resolvent.shift)
+    shrunk_vectors = right_singular_vectors(spectrum, R) * shrinkage
+    weights = shrunk_vectors @ (V.T @ y - np.outer(V_sums, intercept_row @ y))
+    columns = shrunk_vectors @ (V[items].T - np.outer(V_sums, intercept_row[items]))
     return weights, columns
 
 
-def right_vectors(basis: Spectrum, R: Array) -> Array:
-    """P with ``D^½ R = V diag(values)^½ Pᵀ``; zero where the eigenvalue is zero."""
-    if basis.right is not None:
-        return basis.right
-    singular = np.sqrt(np.maximum(basis.values, 0.0))
-    inverse_singular = np.divide(1.0, singular, out=np.zeros_like(singular), where=singular > 0)
-    return (R.T @ basis.vectors) * inverse_singular
+def right_singular_vectors(spectrum: Spectrum, R: Array) -> Array:
+    """P with ``D^½ R = V diag(eigenvalues)^½ Pᵀ``; zero where the eigenvalue is zero."""
+    if spectrum.right_vectors is not None:
+        return spectrum.right_vectors
+    singular_values = np.sqrt(np.maximum(spectrum.eigenvalues, 0.0))
+    inverse = np.zeros_like(singular_values)
+    np.divide(1.0, singular_values, out=inverse, where=singular_values > 0)
+    return (R.T @ spectrum.vectors) * inverse
 
 
 def pair_differences(
-    basis: Spectrum, y: Array, alpha: float, beta: float, n_entries: int
+    spectrum: Spectrum, y: Array, alpha: float, beta: float, n_entries: int
 ) -> Iterator[tuple[slice, Array]]:
     """Leave-pair-out: blocks of rows i of ``f_i − f_j``, shape (rows, m, n_outputs).
 
@@ -432,17 +481,18 @@ def pair_differences(
     """
     if beta == 0:
         y = y - y.mean(axis=0)
-    height = max(1, n_entries // y.size)
-    inverse = _resolvent_without_pair(basis, alpha, beta)
-    outputs = [_PairNumerators(basis, inverse, column) for column in y.T]
-    all_columns = slice(0, len(y))
-    for rows, G in _blocks(basis, inverse, height, whole=True):
-        differences = np.empty((*G.shape, y.shape[1]))
-        determinant = np.outer(inverse.diagonal[rows], inverse.diagonal) - G * G
-        local_rows = np.arange(len(G))
-        for output, pairs in enumerate(outputs):
-            numerators, _ = pairs.numerators(rows, all_columns, G, determinant)
-            numerators[local_rows, rows.start + local_rows] = 0.0
+    n_items, n_outputs = y.shape
+    block_rows = max(1, n_entries // y.size)
+    resolvent = _resolvent_without_pair(spectrum, alpha, beta)
+    numerators_of_outputs = [_PairNumerators(spectrum, resolvent, column) for column in y.T]
+    all_columns = slice(0, n_items)
+    for rows, G in _blocks_of_G(spectrum, resolvent, block_rows, only_upper=False):
+        determinant = np.outer(resolvent.diagonal_of_G[rows], resolvent.diagonal_of_G) - G * G
+        differences = np.empty((*G.shape, n_outputs))
+        row_in_block = np.arange(len(G))
+        for output, pair_numerators in enumerate(numerators_of_outputs):
+            numerators, _ = pair_numerators.compute(rows, all_columns, G, determinant)
+            numerators[row_in_block, rows.start + row_in_block] = 0.0  # an item with itself
             differences[:, :, output] = numerators
         determinant[determinant == 0] = 1.0  # zero by rounding
         differences /= determinant[:, :, None]
@@ -450,7 +500,7 @@ def pair_differences(
 
 
 def pair_disagreement(
-    basis: Spectrum, y: Array, alphas: Array, beta: float, n_entries: int = 2**15
+    spectrum: Spectrum, y: Array, alphas: Array, beta: float, n_entries: int = 2**15
 ) -> Array:
     """Share of the pairs with different y that leave-pair-out orders wrongly; a tie is one half.
 
@@ -463,49 +513,52 @@ def pair_disagreement(
     ndarray of shape (n_outputs, n_alphas)
         Shares; nan for an output whose y are all equal.
     """
-    n_pairs = np.array([[_count_pairs(column)] for column in y.T])
+    n_pairs = np.array([[_count_pairs(column)] for column in y.T])  # (n_outputs, 1)
     y = y / binary_scale(y)  # sums of large scores must not overflow
     if beta == 0:
         y = y - y.mean(axis=0)
         y = y / binary_scale(y)  # products of small differences must not vanish
 
-    def count_for(alphas_of_thread: list[float]) -> list[list[float]]:
-        return [_count_wrong(basis, y, alpha, beta, n_entries) for alpha in alphas_of_thread]
+    def count_for_alphas(alphas_of_thread: list[float]) -> list[list[float]]:
+        return [_count_wrong(spectrum, y, alpha, beta, n_entries) for alpha in alphas_of_thread]
 
-    n_multiplications = basis.vectors.size * len(y) * len(alphas) / 2
-    counts_by_thread = map_in_threads(count_for, alphas.tolist(), n_multiplications)
-    wrong = np.concatenate(counts_by_thread).T
-    share: Array = np.full_like(wrong, np.nan)
-    np.divide(wrong, n_pairs, out=share, where=n_pairs > 0)
+    n_multiplications = spectrum.vectors.size * len(y) * len(alphas) / 2
+    counts_by_thread = map_in_threads(count_for_alphas, alphas.tolist(), n_multiplications)
+    n_wrong = np.concatenate(counts_by_thread).T  # (n_outputs, n_alphas)
+    share: Array = np.full_like(n_wrong, np.nan)
+    np.divide(n_wrong, n_pairs, out=share, where=n_pairs > 0)
     return share
 
 
 def _count_pairs(y: Array) -> float:
     """Number of pairs with different y."""
-    _, tied = np.unique(y, return_counts=True)
-    tied = tied.astype(float)
-    return float(len(y) ** 2 - tied @ tied) / 2
+    _, n_items_per_value = np.unique(y, return_counts=True)
+    n_items_per_value = n_items_per_value.astype(float)
+    n_equal_ordered_pairs = n_items_per_value @ n_items_per_value
+    return float(len(y) ** 2 - n_equal_ordered_pairs) / 2
 
 
 def _count_wrong(
-    basis: Spectrum, y: Array, alpha: float, beta: float, n_entries: int
+    spectrum: Spectrum, y: Array, alpha: float, beta: float, n_entries: int
 ) -> list[float]:
     """Pairs in the wrong order for each output, for one alpha."""
-    inverse = _resolvent_without_pair(basis, alpha, beta)
-    outputs = [_PairNumerators(basis, inverse, column) for column in y.T]
-    wrong = [0.0] * len(outputs)
-    height = max(1, n_entries // len(y))
-    for rows, G in _blocks(basis, inverse, height, whole=False):
+    resolvent = _resolvent_without_pair(spectrum, alpha, beta)
+    diagonal = resolvent.diagonal_of_G
+    numerators_of_outputs = [_PairNumerators(spectrum, resolvent, column) for column in y.T]
+    n_wrong = [0.0] * len(numerators_of_outputs)
+    block_rows = max(1, n_entries // len(y))
+    for rows, G in _blocks_of_G(spectrum, resolvent, block_rows, only_upper=True):
         columns = slice(rows.start, len(y))
-        determinant = np.outer(inverse.diagonal[rows], inverse.diagonal[columns]) - G * G
-        for output, pairs in enumerate(outputs):
-            wrong[output] += pairs.count_wrong(rows, columns, G, determinant)
-    return wrong
+        determinant = np.outer(diagonal[rows], diagonal[columns]) - G * G
+        for output, pair_numerators in enumerate(numerators_of_outputs):
+            n_wrong[output] += pair_numerators.count_wrong(rows, columns, G, determinant)
+    return n_wrong
 
 
-def _resolvent_without_pair(basis: Spectrum, alpha: float, beta: float) -> Resolvent:
+def _resolvent_without_pair(spectrum: Spectrum, alpha: float, beta: float) -> Resolvent:
     """G of the models without two items, the same for all pairs of items without weights."""
-    return resolvent(basis, alpha, beta, weight_without(basis, np.arange(2)))
+    any_pair = np.arange(2)
+    return make_resolvent(spectrum, alpha, beta, weight_without(spectrum, any_pair))
 
 
 class _PairNumerators:
@@ -517,33 +570,37 @@ class _PairNumerators:
         Relevance.
     """
 
-    def __init__(self, basis: Spectrum, inverse: Resolvent, y: Array) -> None:
+    def __init__(self, spectrum: Spectrum, resolvent: Resolvent, y: Array) -> None:
         self.y = y
-        self._g = inverse.diagonal
-        self._first = basis.first
-        coef, _ = fitted(basis, inverse, y[:, None])
-        self._u = coef[:, 0]
-        diagonal_of_B = inverse.diagonal + inverse.v**2 / inverse.s
-        self._root_of_B = np.sqrt(np.abs(diagonal_of_B) + inverse.rest)
-        self._sensitivity = self._sensitivity_of_scores(basis, inverse)
-        self._tolerance = PAIR_ROUNDING * EPSILON * np.sqrt(len(y))
+        self._diagonal_of_G = resolvent.diagonal_of_G
+        self._first_equal_item = spectrum.first_equal_item
+        coef, _ = fit_all_items(spectrum, resolvent, y[:, None])
+        self._coef = coef[:, 0]  # u = G y
+
+        # constants of the bound of the rounding error, and an upper bound for all pairs
+        diagonal_of_B = resolvent.diagonal_of_G + resolvent.B_ones**2 / resolvent.pivot
+        self._root_of_B = np.sqrt(np.abs(diagonal_of_B) + resolvent.complement_diagonal)
+        self._sensitivity = self._sensitivity_of_scores(spectrum, resolvent)
+        self._rounding_unit = PAIR_ROUNDING * EPSILON * np.sqrt(len(y))
         self._largest_y = np.abs(y).max()
-        largest_g = self._g.max()
-        largest_terms = 8 * largest_g * self._largest_y + 2 * np.abs(self._u).max()
+        largest_G = self._diagonal_of_G.max()
+        largest_terms = 8 * largest_G * self._largest_y + 2 * np.abs(self._coef).max()
         largest_sum = self._root_of_B.max() ** 2 * largest_terms
-        largest_sum += largest_g**2 * self._sensitivity
-        self._max_rounding = self._tolerance * largest_sum
+        largest_sum += largest_G**2 * self._sensitivity
+        self._max_rounding = self._rounding_unit * largest_sum
 
-    def _sensitivity_of_scores(self, basis: Spectrum, inverse: Resolvent) -> float:
+    def _sensitivity_of_scores(self, spectrum: Spectrum, resolvent: Resolvent) -> float:
         """The s of `rounding`: change of the scores per relative error of K or R."""
-        values = np.maximum(basis.values, 0.0)
-        largest = values.max(initial=0.0)
-        if inverse.rest.any():
-            ratios = np.sqrt(largest * values) / (values + inverse.shift)
+        eigenvalues = np.maximum(spectrum.eigenvalues, 0.0)
+        largest = eigenvalues.max(initial=0.0)
+        has_fewer_features_than_items = resolvent.complement_diagonal.any()
+        if has_fewer_features_than_items:  # R was decomposed
+            ratios = np.sqrt(largest * eigenvalues) / (eigenvalues + resolvent.shift)
             return float(np.max(ratios, initial=0.0) * np.linalg.norm(self.y))
-        return float(largest * np.sqrt(abs(float(self.y @ self._u)) / inverse.shift))
+        y_u = abs(float(self.y @ self._coef))
+        return float(largest * np.sqrt(y_u / resolvent.shift))
 
-    def numerators(
+    def compute(
         self, rows: slice, columns: slice, G: Array, determinant: Array
     ) -> tuple[Array, bool]:
         """``(f_i − f_j) (G_ii G_jj − G_ij²)``, zero for ties; and whether there are ties.
@@ -551,19 +608,22 @@ class _PairNumerators:
         Equal items are ties, and so are pairs whose sign is lost to rounding.
         """
         y = self.y
-        g = self._g
-        u = self._u
-        row_factors = np.stack([g[rows], -u[rows]], axis=1)
-        numerators = row_factors @ np.stack([u[columns], g[columns]])
+        g = self._diagonal_of_G
+        u = self._coef
+        # g_i u_j − u_i g_j + (y_i − y_j) determinant_ij − (u_i − u_j) G_ij
+        numerators = np.stack([g[rows], -u[rows]], axis=1) @ np.stack([u[columns], g[columns]])
         numerators += (y[rows, None] - y[columns]) * determinant
         numerators -= (u[rows, None] - u[columns]) * G
+
+        # the exact bound is computed only for numerators below the bound for all pairs
         i, j = np.nonzero(np.abs(numerators) <= self._max_rounding)
         rounding = self.rounding(i + rows.start, j + columns.start, determinant[i, j])
         is_tie = np.abs(numerators[i, j]) <= rounding
         numerators[i[is_tie], j[is_tie]] = 0.0
-        if self._first is None:
+        if self._first_equal_item is None:
             return numerators, bool(is_tie.any())
-        numerators[self._first[rows, None] == self._first[columns]] = 0.0
+        are_equal = self._first_equal_item[rows, None] == self._first_equal_item[columns]
+        numerators[are_equal] = 0.0
         return numerators, True
 
     def rounding(self, i: Indices, j: Indices, determinant: Array) -> Array:
@@ -578,41 +638,51 @@ class _PairNumerators:
         For features R an error of ``ε ‖R‖`` moves the fit by ``s = ‖y‖ ‖R‖ max σ/(σ² + λ')`` over
         the singular values. ε is `PAIR_ROUNDING` √m units in the last place.
         """
+        g = self._diagonal_of_G
+        u = self._coef
         y_terms = np.abs(self.y[i] - self.y[j]) + 2 * self._largest_y
-        G_terms = (self._g[i] + self._g[j]) * y_terms + np.abs(self._u[i]) + np.abs(self._u[j])
+        G_terms = (g[i] + g[j]) * y_terms + np.abs(u[i]) + np.abs(u[j])
         scale = self._root_of_B[i] * self._root_of_B[j]
-        return np.asarray(self._tolerance * (scale * G_terms + self._sensitivity * determinant))
+        terms = scale * G_terms + self._sensitivity * determinant
+        return np.asarray(self._rounding_unit * terms)
 
     def count_wrong(self, rows: slice, columns: slice, G: Array, determinant: Array) -> float:
         """Pairs i < j in the wrong order, ties one half; the block starts on the diagonal."""
-        numerators, has_ties = self.numerators(rows, columns, G, determinant)
+        numerators, has_ties = self.compute(rows, columns, G, determinant)
         y_difference = self.y[rows, None] - self.y[columns]
-        square = slice(0, len(G))
-        y_difference[:, square] = np.triu(y_difference[:, square], 1)
+        diagonal_square = slice(0, len(G))  # count its pairs once
+        y_difference[:, diagonal_square] = np.triu(y_difference[:, diagonal_square], 1)
         n_ties = 0
         if has_ties:
             n_ties = int(np.count_nonzero((numerators == 0) & (y_difference != 0)))
-        numerators *= y_difference
+        numerators *= y_difference  # negative for opposite orders
         return np.count_nonzero(numerators < 0) + 0.5 * n_ties
 
 
-def _blocks(
-    basis: Spectrum, inverse: Resolvent, height: int, *, whole: bool
+def _blocks_of_G(
+    spectrum: Spectrum, resolvent: Resolvent, block_rows: int, *, only_upper: bool
 ) -> Iterator[tuple[slice, Array]]:
-    """Blocks of at most `height` rows of G: all columns, or those from the diagonal on.
+    """Blocks of at most `block_rows` rows of G: all columns, or those from the diagonal on.
 
-    G is computed by matrix products of more rows.
+    G is computed by matrix products of more rows. Entries on its diagonal are without the
+    complement of the vectors: the callers do not use them.
     """
-    m = len(inverse.v)
-    product_rows = max(height, PRODUCT_ROWS)
-    for top in range(0, m, product_rows):
-        left = 0 if whole else top
-        scaled = basis.vectors[top : top + product_rows] * inverse.factors
-        product = scaled @ basis.vectors[left:].T
-        bottom = top + len(product)
-        for start in range(top, bottom, height):
-            rows = slice(start, min(start + height, bottom))
-            first_column = 0 if whole else start
-            G = product[start - top : rows.stop - top, first_column - left :]
-            G -= np.outer(inverse.v[rows] / inverse.s, inverse.v[first_column:])
+    V = spectrum.vectors
+    n_items = len(V)
+    product_rows = max(block_rows, PRODUCT_ROWS)
+    for top in range(0, n_items, product_rows):
+        bottom = min(top + product_rows, n_items)
+        first_product_column = 0
+        if only_upper:
+            first_product_column = top
+        product = (V[top:bottom] * resolvent.vector_factors) @ V[first_product_column:].T
+
+        for start in range(top, bottom, block_rows):
+            rows = slice(start, min(start + block_rows, bottom))
+            first_column = 0
+            if only_upper:
+                first_column = start
+            G = product[start - top : rows.stop - top, first_column - first_product_column :]
+            B_ones = resolvent.B_ones
+            G -= np.outer(B_ones[rows] / resolvent.pivot, B_ones[first_column:])
             yield rows, G

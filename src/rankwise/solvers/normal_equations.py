@@ -37,13 +37,22 @@ class WeightedSums(NamedTuple):
     weight: float
     n: int
 
-    def plus(self, other: WeightedSums, factor: int = 1) -> WeightedSums:
-        """``self + factor · other``."""
+    def plus(self, other: WeightedSums) -> WeightedSums:
+        """The sums over the pairs or rows of both."""
         return WeightedSums(
-            self.gram + factor * other.gram,
-            self.moment + factor * other.moment,
-            self.weight + factor * other.weight,
-            self.n + factor * other.n,
+            self.gram + other.gram,
+            self.moment + other.moment,
+            self.weight + other.weight,
+            self.n + other.n,
+        )
+
+    def minus(self, other: WeightedSums) -> WeightedSums:
+        """The sums without the pairs or rows of the other."""
+        return WeightedSums(
+            self.gram - other.gram,
+            self.moment - other.moment,
+            self.weight - other.weight,
+            self.n - other.n,
         )
 
 
@@ -71,11 +80,15 @@ class NormalEquations:
 
     def subtract(self, other: NormalEquations) -> NormalEquations:
         """The equations without the pairs and rows of the other."""
-        return NormalEquations(self.pairs.plus(other.pairs, -1), self.rows.plus(other.rows, -1))
+        return NormalEquations(self.pairs.minus(other.pairs), self.rows.minus(other.rows))
 
-    def add_pairs(self, pairs: WeightedSums, factor: int = 1) -> NormalEquations:
-        """The equations with further pairs of the same rows, or without them for factor −1."""
-        return replace(self, pairs=self.pairs.plus(pairs, factor))
+    def add_pairs(self, pairs: WeightedSums) -> NormalEquations:
+        """The equations with further pairs of the same rows."""
+        return replace(self, pairs=self.pairs.plus(pairs))
+
+    def subtract_pairs(self, pairs: WeightedSums) -> NormalEquations:
+        """The equations without these pairs."""
+        return replace(self, pairs=self.pairs.minus(pairs))
 
     def solve(self, beta: float, alphas: Array) -> Array:
         """Solve ``(A + αI) w = b``, [RankRLS09] equation 28; zero without pairs and rows.
@@ -92,18 +105,17 @@ class NormalEquations:
         ndarray of shape (n_alphas, n_features, n_outputs)
             w.
         """
-        pair_factor = 0.0
+        weight_per_pair = 0.0
         if self.pairs.n and self.pairs.weight > 0:
-            pair_factor = (1 - beta) / self.pairs.weight
-        gram = pair_factor * self.pairs.gram
-        moment = pair_factor * self.pairs.moment
+            weight_per_pair = (1 - beta) / self.pairs.weight
+        gram = weight_per_pair * self.pairs.gram
+        moment = weight_per_pair * self.pairs.moment
         if beta > 0 and self.rows.weight > 0:
-            row_factor = beta / self.rows.weight
-            gram = gram + row_factor * self.rows.gram
-            moment = moment + row_factor * self.rows.moment
-        system = np.asarray(gram)
-        solutions, _ = solve_shifted(system, np.asarray(moment), alphas, overwrite=True)
-        return solutions
+            weight_per_row = beta / self.rows.weight
+            gram = gram + weight_per_row * self.rows.gram
+            moment = moment + weight_per_row * self.rows.moment
+        w, _ = solve_shifted(np.asarray(gram), np.asarray(moment), alphas, overwrite=True)
+        return w
 
 
 class GroupMoments(NamedTuple):
@@ -135,29 +147,43 @@ class GroupMoments(NamedTuple):
     @classmethod
     def of_rows(cls, Z: Array, weight: Array) -> GroupMoments:
         """The group of these rows, of positive weights."""
-        total = float(weight.sum())
-        pairs = float(weight[1:] @ np.cumsum(weight)[:-1])
-        mean = weight @ Z / total
-        return cls(len(Z), total, pairs, mean, _compressed(np.sqrt(weight)[:, None] * (Z - mean)))
+        total_weight = float(weight.sum())
+        weight_of_previous_rows = np.cumsum(weight)[:-1]
+        pair_weight = float(weight[1:] @ weight_of_previous_rows)
+        mean = weight @ Z / total_weight
+        root = _compress_rows(np.sqrt(weight)[:, None] * (Z - mean))
+        return cls(len(Z), total_weight, pair_weight, mean, root)
 
-    def joined(self, other: GroupMoments, sign: int = 1) -> GroupMoments:
-        """The group of the rows of both; with sign −1 that without the rows of the other."""
-        total = self.weight + sign * other.weight
-        weight_of_others = min(self.weight, total)  # of the rows that are not those of the other
-        ratio = other.weight / total
-        between = np.sqrt(self.weight * ratio) * (self.mean - other.mean)
-        added = np.vstack([other.root, between])
-        if sign > 0:
-            root = _compressed(np.vstack([self.root, added]))
-        else:
-            gram = self.root.T @ self.root
-            root = _root(gram - added.T @ added, np.sqrt(gram.diagonal()))
+    def joined(self, other: GroupMoments) -> GroupMoments:
+        """The group of the rows of both."""
+        total_weight = self.weight + other.weight
+        other_share = other.weight / total_weight
+        pairs_between = self.weight * other.weight
+        # the scatter around the common mean is that around both means plus one between them
+        between = np.sqrt(self.weight * other_share) * (self.mean - other.mean)
         return GroupMoments(
-            self.n_items + sign * other.n_items,
-            total,
-            self.pair_weight + sign * (other.pair_weight + weight_of_others * other.weight),
-            self.mean + sign * ratio * (other.mean - self.mean),
-            root,
+            self.n_items + other.n_items,
+            total_weight,
+            self.pair_weight + (other.pair_weight + pairs_between),
+            self.mean + other_share * (other.mean - self.mean),
+            _compress_rows(np.vstack([self.root, other.root, between])),
+        )
+
+    def without(self, other: GroupMoments) -> GroupMoments:
+        """The group without the rows of the other: the inverse of `joined`."""
+        total_weight = self.weight - other.weight
+        other_ratio = other.weight / total_weight
+        pairs_between = total_weight * other.weight
+        between = np.sqrt(self.weight * other_ratio) * (self.mean - other.mean)
+        gram = self.root.T @ self.root
+        removed_root = np.vstack([other.root, between])
+        removed_gram = removed_root.T @ removed_root
+        return GroupMoments(
+            self.n_items - other.n_items,
+            total_weight,
+            self.pair_weight - (other.pair_weight + pairs_between),
+            self.mean - other_ratio * (other.mean - self.mean),
+            _root(gram - removed_gram, np.sqrt(gram.diagonal())),
         )
 
     def equations(self, n_features: int, group_weight: str) -> NormalEquations:
@@ -166,26 +192,31 @@ class GroupMoments(NamedTuple):
 
     def pairs(self, n_features: int, group_weight: str) -> WeightedSums:
         """Sums over the pairs: L is the weight of the group times centering."""
-        factor = 1.0
+        weight_per_pair = 1.0
         if group_weight == "groups" and self.pair_weight > 0:
-            factor = 1.0 / self.pair_weight
+            weight_per_pair = 1.0 / self.pair_weight  # every group has the weight 1
         elif group_weight == "groups":
-            factor = 0.0  # a single item
-        gram = factor * self.weight * (self.root.T @ self.root)
-        n_pairs = self.n_items * (self.n_items - 1) // 2
-        moment = gram[:n_features, n_features:]
+            weight_per_pair = 0.0  # a single item
+        gram = weight_per_pair * self.weight * (self.root.T @ self.root)
         return WeightedSums(
-            gram[:n_features, :n_features], moment, factor * self.pair_weight, n_pairs
+            gram[:n_features, :n_features],
+            gram[:n_features, n_features:],
+            weight=weight_per_pair * self.pair_weight,
+            n=self.n_items * (self.n_items - 1) // 2,
         )
 
     def rows(self, n_features: int) -> WeightedSums:
         """Sums over the rows."""
         gram = self.root.T @ self.root + self.weight * np.outer(self.mean, self.mean)
-        moment = gram[:n_features, n_features:]
-        return WeightedSums(gram[:n_features, :n_features], moment, self.weight, self.n_items)
+        return WeightedSums(
+            gram[:n_features, :n_features],
+            gram[:n_features, n_features:],
+            weight=self.weight,
+            n=self.n_items,
+        )
 
 
-def _compressed(Z: Array) -> Array:
+def _compress_rows(Z: Array) -> Array:
     """A matrix with the same ``Zᵀ Z`` and at most about twice as many rows as columns."""
     if len(Z) <= 2 * Z.shape[1]:
         return Z
@@ -201,7 +232,7 @@ def _root(S: Array, norms: Array) -> Array:
     ``norms_j norms_k``, as is the product that S_jk comes from.
     """
     scale = np.where(norms > 0, norms, 1.0)
-    values, Q = np.linalg.eigh(S / scale / scale[:, None])
-    is_positive = values > 0
-    scaled_root = (Q[:, is_positive] * np.sqrt(values[is_positive])).T
+    eigenvalues, Q = np.linalg.eigh(S / scale / scale[:, None])
+    is_positive = eigenvalues > 0
+    scaled_root = (Q[:, is_positive] * np.sqrt(eigenvalues[is_positive])).T
     return np.ascontiguousarray(scaled_root * scale)

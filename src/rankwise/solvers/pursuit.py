@@ -30,9 +30,7 @@ EPSILON = float(np.finfo(float).eps)
 CONSTANT_TOLERANCE = 64 * EPSILON  # variance of a constant function, relative to its mean square
 BLOCK_ENTRIES = 2**18  # entries of a block, so that it stays in the cache
 SINGULAR_DETERMINANT = 1e-14  # relative to the product of the diagonal
-DEPENDENCE_TOLERANCE = (
-    1e-10  # residual norm of a vector in the span of others, relative to its norm
-)
+DEPENDENCE_TOLERANCE = 1e-10  # relative residual norm of a vector in the span of the others
 INITIAL_CAPACITY = 16  # vectors
 
 
@@ -82,9 +80,9 @@ class PursuitProblem:
 
     def product(self, V: Array) -> Array:
         """``A V`` at the scored rows; with a free intercept, of the centered columns."""
-        return self.loss.times_A(self._centered(V))
+        return self.loss.times_A(self._center_if_free(V))
 
-    def _centered(self, V: Array) -> Array:
+    def _center_if_free(self, V: Array) -> Array:
         """The columns less their means, if the intercept is free."""
         if self.has_free_intercept:
             return V - self.means(V)
@@ -98,7 +96,8 @@ class PursuitProblem:
                 norms, squares = self._sparse_norms(K)
             else:
                 norms, squares = self._dense_norms(K)
-            is_constant = norms <= CONSTANT_TOLERANCE * squares / K.shape[0]
+            rounding_error = CONSTANT_TOLERANCE * squares / K.shape[0]
+            is_constant = norms <= rounding_error
             norms_by_view.append(np.where(is_constant, 0.0, norms))
         return norms_by_view
 
@@ -113,51 +112,55 @@ class PursuitProblem:
         """``kᵀ A k`` and ``kᵀ k`` of every column, centered if the intercept is free."""
         norms = np.empty(K.shape[1])
         squares = np.empty(K.shape[1])
-        for columns, V in _blocks(K):
-            centered = self._centered(V)
+        for columns, V in _dense_blocks(K):
+            centered = self._center_if_free(V)
             norms[columns] = np.einsum("ij,ij->j", centered, self.loss.times_A(centered))
             squares[columns] = np.einsum("ij,ij->j", centered, centered)
         return norms, squares
 
-    def agree(self, V: Array) -> Array:
+    def agreement_product(self, V: Array) -> Array:
         """``2ν/W̄ L̄ V`` at the rows of the agreement."""
         if self.agreement is None or not self.agreement.n_pairs:
             return np.zeros_like(V)
-        return self.agreement.laplacian(V) * (2.0 * self.nu / self.agreement.total_weight)
+        weight_per_pair = 2.0 * self.nu / self.agreement.total_weight
+        return self.agreement.laplacian(V) * weight_per_pair
 
     def inner_products(self, v: int, u: int) -> Array:
         """``2ν/W̄ k̄_vᵀ L̄ k̄_u`` of the functions with the same index in both views."""
         products = []
-        blocks_v = _blocks(self.agreeing[v])
-        blocks_u = _blocks(self.agreeing[u])
+        blocks_v = _dense_blocks(self.agreeing[v])
+        blocks_u = _dense_blocks(self.agreeing[u])
         for (_, V), (_, U) in zip(blocks_v, blocks_u, strict=True):
-            products.append(np.einsum("ij,ij->j", V, self.agree(U)))
+            products.append(np.einsum("ij,ij->j", V, self.agreement_product(U)))
         return np.concatenate(products)
 
     def cross_products(self, v: int, u: int) -> Array:
         """``2ν/W̄ k̄_vᵀ L̄ k̄_u`` of every function of view v with every function of view u."""
         products = np.empty((self.scored[v].shape[1], self.scored[u].shape[1]))
-        for columns, block in _blocks(self.agreeing[u]):
-            products[:, columns] = self.agreeing[v].T @ self.agree(block)
+        for columns, block in _dense_blocks(self.agreeing[u]):
+            products[:, columns] = self.agreeing[v].T @ self.agreement_product(block)
         return products
 
     def stacked_product(self, x: Array) -> Array:
         """Half the Hessian of J times a vector of the scores of all views at all their rows."""
-        scores = x.reshape(self.n_views, -1).T
+        scores = x.reshape(self.n_views, -1).T  # (n_scored + n_agreeing, n_views)
         n_scored = len(self.loss.target)
         products = [self.product(scores[:n_scored])]
         if len(scores) > n_scored:
-            agreeing = scores[n_scored:]
-            differences = self.n_views * agreeing - agreeing.sum(axis=1, keepdims=True)
-            products.append(self.agree(differences))
+            agreeing_scores = scores[n_scored:]
+            # Σ_u (f_v − f_u) of each view v
+            sum_of_views = agreeing_scores.sum(axis=1, keepdims=True)
+            differences = self.n_views * agreeing_scores - sum_of_views
+            products.append(self.agreement_product(differences))
         return np.concatenate(products).T.ravel()
 
 
-def _blocks(K: Matrix) -> Iterator[tuple[slice, Array]]:
+def _dense_blocks(K: Matrix) -> Iterator[tuple[slice, Array]]:
     """The columns of a dense or sparse matrix, dense, a block at a time."""
-    width = max(1, BLOCK_ENTRIES // max(1, K.shape[0]))
-    for start in range(0, K.shape[1], width):
-        columns = slice(start, start + width)
+    n_rows, n_columns = K.shape
+    block_columns = max(1, BLOCK_ENTRIES // max(1, n_rows))
+    for start in range(0, n_columns, block_columns):
+        columns = slice(start, start + block_columns)
         block = K[:, columns]
         if issparse(block):
             block = block.toarray()
@@ -179,7 +182,7 @@ class Choice(NamedTuple):
     gain: float
 
 
-class SharedIndices:
+class SharedIndexSearch:
     """Search for a single view, or for views on the same items that all select the same item.
 
     [Pursuit13] figure 1, and figure 2 with footnote 4.
@@ -187,84 +190,89 @@ class SharedIndices:
 
     def __init__(self, problem: PursuitProblem, norms: list[Array]) -> None:
         n_views = problem.n_views
-        S = np.empty((len(norms[0]), n_views, n_views))
+        n_functions = len(norms[0])
+        S = np.empty((n_functions, n_views, n_views))
         for v in range(n_views):
             S[:, v, v] = norms[v]
             if n_views > 1:
                 S[:, v, v] += (n_views - 1) * problem.inner_products(v, v)
             for u in range(v):
-                products = -problem.inner_products(v, u)
-                S[:, v, u] = products
-                S[:, u, v] = products
+                off_diagonal = -problem.inner_products(v, u)
+                S[:, v, u] = off_diagonal
+                S[:, u, v] = off_diagonal
         self._inverses = np.asarray(np.linalg.pinv(S, hermitian=True), dtype=np.float64)
 
-    def best(self, e: list[Array], exhausted: list[Mask]) -> Choice:
+    def best(self, correlations: list[Array], exhausted: list[Mask]) -> Choice:
         """The choice with the largest gain whose functions are not all exhausted.
 
         Parameters
         ----------
-        e : list of ndarray
+        correlations : list of ndarray
             For each view e of its functions.
         exhausted : list of ndarray of bool
             For each view the functions that would change nothing.
         """
-        E = np.stack(e, axis=1)
-        coef = np.einsum("nvu,nu->nv", self._inverses, E)
-        gain = np.einsum("nv,nv->n", E, coef)
-        gain[np.logical_and.reduce(exhausted)] = -1.0
+        n_views = len(correlations)
+        e = np.stack(correlations, axis=1)  # (n_functions, n_views)
+        coef = np.einsum("nvu,nu->nv", self._inverses, e)  # S⁻¹ e of each function
+        gain = np.einsum("nv,nv->n", e, coef)
+        is_exhausted = np.all(exhausted, axis=0)
+        gain[is_exhausted] = -1.0
         j = int(np.argmax(gain))
-        return Choice((j,) * len(e), coef[j], float(gain[j]))
+        return Choice((j,) * n_views, coef[j], float(gain[j]))
 
 
-class AllPairs:
+class AllPairsSearch:
     """Search over every pair of functions of two views, by arithmetic on the 2 × 2 systems.
 
     Needs memory for −S_12 of every pair.
     """
 
     def __init__(self, problem: PursuitProblem, norms: list[Array]) -> None:
-        self._norms = [norms[v] + problem.inner_products(v, v) for v in range(2)]
-        self._cross = problem.cross_products(0, 1)
+        self._S_11 = norms[0] + problem.inner_products(0, 0)
+        self._S_22 = norms[1] + problem.inner_products(1, 1)
+        self._negative_S_12 = problem.cross_products(0, 1)  # of every pair of functions
 
-    def best(self, e: list[Array], exhausted: list[Mask]) -> Choice:
+    def best(self, correlations: list[Array], exhausted: list[Mask]) -> Choice:
         """The choice with the largest gain, by a pass over all pairs, in blocks of rows."""
-        height = max(1, BLOCK_ENTRIES // self._cross.shape[1])
+        n_first, n_second = self._negative_S_12.shape
+        e_1, e_2 = correlations
+        first_exhausted, second_exhausted = exhausted
+        best_gain = -1.0
         i = 0
         j = 0
-        best_gain = -1.0
-        for top in range(0, self._cross.shape[0], height):
-            rows = slice(top, top + height)
-            gain = self._gains(rows, e)
-            gain[np.ix_(exhausted[0][rows], exhausted[1])] = -1.0
+        block_rows = max(1, BLOCK_ENTRIES // n_second)
+        for top in range(0, n_first, block_rows):
+            rows = slice(top, top + block_rows)
+            gain = self._gains(rows, e_1, e_2)
+            gain[np.ix_(first_exhausted[rows], second_exhausted)] = -1.0
             largest = int(np.argmax(gain))
             if gain.flat[largest] > best_gain:
                 best_gain = float(gain.flat[largest])
-                row, j = divmod(largest, gain.shape[1])
-                i = top + row
-        S = np.diag([self._norms[0][i], self._norms[1][j]])
-        S[0, 1] = -self._cross[i, j]
-        S[1, 0] = -self._cross[i, j]
-        coef = np.linalg.pinv(S, hermitian=True) @ [e[0][i], e[1][j]]
+                row_in_block, j = divmod(largest, n_second)
+                i = top + row_in_block
+        S_12 = -self._negative_S_12[i, j]
+        S = np.array([[self._S_11[i], S_12], [S_12, self._S_22[j]]])
+        coef = np.linalg.pinv(S, hermitian=True) @ [e_1[i], e_2[j]]
         return Choice((i, j), coef, best_gain)
 
-    def _gains(self, rows: slice, e: list[Array]) -> Array:
+    def _gains(self, rows: slice, e_1: Array, e_2: Array) -> Array:
         """``(S_22 e_1² − 2 S_12 e_1 e_2 + S_11 e_2²) / det S``; 0 where S is singular."""
-        S_11 = self._norms[0][rows, None]
-        S_22 = self._norms[1]
-        cross = self._cross[rows]  # −S_12
-        e_1 = e[0][rows, None]
-        e_2 = e[1]
+        S_11 = self._S_11[rows, None]
+        S_22 = self._S_22
+        negative_S_12 = self._negative_S_12[rows]
+        e_1 = e_1[rows, None]
         product = S_11 * S_22
-        determinant = product - cross * cross
-        numerator = cross * (2.0 * e_1)
+        determinant = product - negative_S_12 * negative_S_12
+        numerator = negative_S_12 * (2.0 * e_1)  # in place from here on: the blocks are large
         numerator *= e_2
         numerator += S_22 * e_1**2
         numerator += S_11 * e_2**2
         is_regular = determinant > SINGULAR_DETERMINANT * product
-        return np.divide(numerator, determinant, out=np.zeros_like(cross), where=is_regular)
+        return np.divide(numerator, determinant, out=np.zeros_like(determinant), where=is_regular)
 
 
-class AllCombinations:
+class AllCombinationsSearch:
     """Search over every combination of one function of each view, for any number of views.
 
     [Pursuit13] figure 2 as it is written, O(n^M (M³ + M² l)). The M × M systems do not change
@@ -273,32 +281,31 @@ class AllCombinations:
 
     def __init__(self, problem: PursuitProblem, norms: list[Array]) -> None:
         n_views = problem.n_views
-        shape = tuple(len(values) for values in norms)
-        S = np.zeros((*shape, n_views, n_views))
+        n_functions = tuple(len(norms_of_view) for norms_of_view in norms)
+        S = np.zeros((*n_functions, n_views, n_views))  # one axis for each view's function
         for v in range(n_views):
             diagonal = norms[v] + (n_views - 1) * problem.inner_products(v, v)
-            S[..., v, v] = _along_axes(diagonal, (v,), n_views)
+            S[..., v, v] = _place_on_axes(diagonal, (v,), n_views)
             for u in range(v):
-                cross = _along_axes(-problem.cross_products(u, v), (u, v), n_views)
-                S[..., u, v] = cross
-                S[..., v, u] = cross
+                off_diagonal = _place_on_axes(-problem.cross_products(u, v), (u, v), n_views)
+                S[..., u, v] = off_diagonal
+                S[..., v, u] = off_diagonal
         self._inverses = np.empty_like(S)
-        for i in range(shape[0]):  # the singular values of one slice at a time
+        for i in range(n_functions[0]):  # pinv of all at once would take much more memory
             self._inverses[i] = np.linalg.pinv(S[i], hermitian=True)
 
-    def best(self, e: list[Array], exhausted: list[Mask]) -> Choice:
+    def best(self, correlations: list[Array], exhausted: list[Mask]) -> Choice:
         """The choice with the largest gain whose functions are not all exhausted."""
-        n_views = len(e)
-        E = np.stack(np.meshgrid(*e, indexing="ij"), axis=-1)
-        coef = np.einsum("...vu,...u->...v", self._inverses, E)
-        gain = np.einsum("...v,...v->...", E, coef)
+        e = np.stack(np.meshgrid(*correlations, indexing="ij"), axis=-1)
+        coef = np.einsum("...vu,...u->...v", self._inverses, e)  # S⁻¹ e of each combination
+        gain = np.einsum("...v,...v->...", e, coef)
         gain[np.ix_(*exhausted)] = -1.0
-        indices = np.unravel_index(int(np.argmax(gain)), gain.shape)
-        chosen = tuple(int(indices[v]) for v in range(n_views))
-        return Choice(chosen, coef[chosen], float(gain[chosen]))
+        best_combination = np.unravel_index(int(np.argmax(gain)), gain.shape)
+        indices = tuple(int(index) for index in best_combination)
+        return Choice(indices, coef[indices], float(gain[indices]))
 
 
-def _along_axes(values: Array, axes: tuple[int, ...], n_axes: int) -> Array:
+def _place_on_axes(values: Array, axes: tuple[int, ...], n_axes: int) -> Array:
     """Values with these axes (in ascending order) among `n_axes`; the other axes have length 1."""
     shape = [1] * n_axes
     for axis, length in zip(axes, values.shape, strict=True):
@@ -347,23 +354,27 @@ class OrthogonalBasis:
         k = self._size
         V = self._vectors[:k]
         AV = self._images[:k]
-        overlap = np.zeros(k)
+
+        # Gram-Schmidt in the seminorm of A; the second pass removes the rounding of the first
+        residual = x
+        projections = np.zeros(k)
         for _ in range(2):
-            correction = AV @ x
-            x = x - correction @ V
-            overlap += correction
-        image = self._product(x)
-        residual_square = max(0.0, float(x @ image))
-        square = residual_square + float(overlap @ overlap)
-        if residual_square <= DEPENDENCE_TOLERANCE**2 * square:
+            projection = AV @ residual
+            residual = residual - projection @ V
+            projections += projection
+        image = self._product(residual)
+        squared_residual_norm = max(0.0, float(residual @ image))
+        squared_norm = squared_residual_norm + float(projections @ projections)
+        if squared_residual_norm <= DEPENDENCE_TOLERANCE**2 * squared_norm:
             return False
+
         if k == len(self._vectors):
             self._double_capacity()
-        norm = np.sqrt(residual_square)
-        self._vectors[k] = x / norm
-        self._images[k] = image / norm
-        self._triangle[:k, k] = overlap
-        self._triangle[k, k] = norm
+        residual_norm = np.sqrt(squared_residual_norm)
+        self._vectors[k] = residual / residual_norm
+        self._images[k] = image / residual_norm
+        self._triangle[:k, k] = projections
+        self._triangle[k, k] = residual_norm
         self._moments[k] = self._vectors[k] @ self._target
         self.fitted += self._moments[k] * self._vectors[k]
         self._size = k + 1
@@ -420,9 +431,9 @@ class _Expansion:
     def __init__(self, problem: PursuitProblem, backfit: str | None) -> None:
         self._problem = problem
         self._backfit = backfit
-        self._is_guided_by_fit = backfit == "every"
-        self._coef: list[dict[int, float]] = [{} for _ in problem.scored]
-        self._scores = np.zeros((len(problem.loss.target), problem.n_views))
+        self._refits_every_step = backfit == "every"
+        self._coef_of_steps: list[dict[int, float]] = [{} for _ in problem.scored]
+        self._scores_of_steps = np.zeros((len(problem.loss.target), problem.n_views))
         n_agreeing = problem.agreeing[0].shape[0] if problem.agreeing else 0
         target_of_view = np.concatenate([problem.loss.target, np.zeros(n_agreeing)])
         target = np.tile(target_of_view, problem.n_views)
@@ -439,75 +450,95 @@ class _Expansion:
         bool
             Whether the scores that guide the search changed.
         """
-        is_changed = not self._is_guided_by_fit
+        is_fit_changed = False
         for view, (j, coefficient) in enumerate(zip(choice.indices, choice.coef, strict=True)):
             values = _column(self._problem.scored[view], j)
-            self._coef[view][j] = self._coef[view].get(j, 0.0) + float(coefficient)
-            self._scores[:, view] += coefficient * values
-            if j in self.basis[view]:
-                continue
-            is_independent = False
-            if self._backfit is not None:
-                is_independent = self._add_to_least_squares(view, j, values)
-            if is_independent or not self._is_guided_by_fit:
-                self.basis[view].append(j)
-            if self._is_guided_by_fit:
-                self.exhausted[view][j] = True
-                is_changed |= is_independent
-        return is_changed
+            coef_of_view = self._coef_of_steps[view]
+            coef_of_view[j] = coef_of_view.get(j, 0.0) + float(coefficient)
+            self._scores_of_steps[:, view] += coefficient * values
+            if j not in self.basis[view]:
+                is_fit_changed |= self._add_to_basis(view, j, values)
+        return is_fit_changed or not self._refits_every_step
+
+    def _add_to_basis(self, view: int, j: int, values: Array) -> bool:
+        """Add a function that was not selected before.
+
+        Returns
+        -------
+        bool
+            Whether the least-squares fit changed.
+        """
+        is_fit_changed = False
+        if self._backfit is not None:
+            is_fit_changed = self._add_to_least_squares(view, j, values)
+        if self._refits_every_step:
+            self.exhausted[view][j] = True
+            if not is_fit_changed:
+                return False
+        self.basis[view].append(j)
+        return is_fit_changed
 
     def _add_to_least_squares(self, view: int, j: int, values: Array) -> bool:
         """Add a function to the least-squares fit unless it is a combination of the others."""
         problem = self._problem
         if problem.agreeing:
             values = np.concatenate([values, _column(problem.agreeing[view], j)])
-        stacked = np.zeros((problem.n_views, len(values)))
-        stacked[view] = values
-        is_independent = self._least_squares.add(stacked.ravel())
+        values_in_all_views = np.zeros((problem.n_views, len(values)))
+        values_in_all_views[view] = values
+        is_independent = self._least_squares.add(values_in_all_views.ravel())
         if is_independent:
             self._fitted.append((view, j))
         return is_independent
 
     def guiding_scores(self) -> Array:
         """Scores of the rows by each view, of which the next step fits the residual."""
-        return self._scores_of_rows(is_fitted=self._is_guided_by_fit)
+        if self._refits_every_step:
+            return self._least_squares_scores()
+        return self._scores_of_steps
 
-    def _scores_of_rows(self, *, is_fitted: bool) -> Array:
-        """Scores of the scored rows by each view: by least squares, or by the steps."""
-        if not is_fitted:
-            return self._scores
-        n_rows, n_views = self._scores.shape
+    def _least_squares_scores(self) -> Array:
+        """Scores of the scored rows by each view, by the least-squares fit."""
+        n_rows, n_views = self._scores_of_steps.shape
         return self._least_squares.fitted.reshape(n_views, -1).T[:n_rows]
 
     def step(self, chosen: tuple[int, ...]) -> Step:
         """The current expansion; the coefficient is 0 for functions in the span of earlier ones."""
-        problem = self._problem
-        is_fitted = self._backfit is not None
-        coef_by_view = self._coef
-        if is_fitted:
-            coef_by_view = [{} for _ in problem.scored]
-            coefficients = self._least_squares.coefficients()
-            for (view, j), coefficient in zip(self._fitted, coefficients, strict=True):
-                coef_by_view[view][j] = coefficient
+        if self._backfit is None:
+            coef_by_view = self._coef_of_steps
+            scores = self._scores_of_steps
+        else:
+            coef_by_view = self._least_squares_coef()
+            scores = self._least_squares_scores()
+        basis = []
         coef = []
-        for coef_of, functions in zip(coef_by_view, self.basis, strict=True):
-            coef.append(np.array([coef_of.get(j, 0.0) for j in functions]))
-        scores = self._scores_of_rows(is_fitted=is_fitted)
-        means = problem.means(scores)
-        basis = [list(functions) for functions in self.basis]
+        for functions, coef_of_function in zip(self.basis, coef_by_view, strict=True):
+            basis.append(list(functions))
+            coef.append(np.array([coef_of_function.get(j, 0.0) for j in functions]))
+        means = self._problem.means(scores)
         return Step(chosen, basis, coef, means, self._error(scores.mean(axis=1), means))
+
+    def _least_squares_coef(self) -> list[dict[int, float]]:
+        """For each view the coefficients of its functions in the least-squares fit."""
+        coef_by_view: list[dict[int, float]] = [{} for _ in self.basis]
+        coefficients = self._least_squares.coefficients()
+        for (view, j), coefficient in zip(self._fitted, coefficients, strict=True):
+            coef_by_view[view][j] = coefficient
+        return coef_by_view
 
     def _error(self, f: Array, means: Array) -> float:
         """Loss of the mean of the views."""
         problem = self._problem
-        intercept = means.mean() if problem.has_free_intercept else 0.0
-        explained = 2 * problem.loss.target - problem.product(f)
-        return max(0.0, problem.loss.at_zero - float((f - intercept) @ explained))
+        intercept = 0.0
+        if problem.has_free_intercept:
+            intercept = means.mean()
+        # loss(0) − loss(f) = fᵀ (2 t − A f)
+        decrease = float((f - intercept) @ (2 * problem.loss.target - problem.product(f)))
+        return max(0.0, problem.loss.at_zero - decrease)
 
 
 def pursue(
     problem: PursuitProblem,
-    search: SharedIndices | AllPairs | AllCombinations,
+    search: SharedIndexSearch | AllPairsSearch | AllCombinationsSearch,
     n_steps: int,
     backfit: str | None,
 ) -> Iterator[Step]:
@@ -517,7 +548,7 @@ def pursue(
     ----------
     problem : PursuitProblem
         The objective.
-    search : SharedIndices, AllPairs or AllCombinations
+    search : SharedIndexSearch, AllPairsSearch or AllCombinationsSearch
         Selects the functions of a step.
     n_steps : int
         Limit of steps.
@@ -533,14 +564,14 @@ def pursue(
     """
     expansion = _Expansion(problem, backfit)
     smallest_gain = EPSILON * problem.loss.at_zero
-    n_done = 0
-    while n_done < n_steps:
-        f = expansion.guiding_scores().mean(axis=1)
-        residual = problem.loss.target - problem.product(f)
+    n_steps_made = 0
+    while n_steps_made < n_steps:
+        mean_scores = expansion.guiding_scores().mean(axis=1)  # of the views
+        residual = problem.loss.target - problem.product(mean_scores)
         correlations = [np.asarray(K.T @ residual) for K in problem.scored]
         choice = search.best(correlations, expansion.exhausted)
         if not choice.gain > smallest_gain:
             return
         if expansion.add(choice):
-            n_done += 1
+            n_steps_made += 1
             yield expansion.step(choice.indices)
