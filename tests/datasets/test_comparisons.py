@@ -9,7 +9,7 @@ import pytest
 
 from rankwise import PairGraph, RankRLS
 from rankwise.datasets import PairData, pairs_from_frame, read_pairs
-from rankwise.datasets.comparison_words import WORDS, meanings
+from rankwise.datasets.comparison_words import WORDS, outcomes_of_words
 from rankwise.errors import TableFormatError
 from rankwise.leaderboard import rate, rate_groups
 
@@ -114,7 +114,7 @@ def test_a_file_is_read_as_a_frame_is(tmp_path):
     ],
 )
 def test_words_for_outcomes(words, expected):
-    assert meanings(words) == expected
+    assert outcomes_of_words(words) == expected
 
 
 FIRST_WORDS = [
@@ -136,7 +136,7 @@ TIE_WORDS += ["[[C]]", "[[A=B]]", "[[tie]]"]
     "words, side, other", [(FIRST_WORDS, 1, "tie"), (SECOND_WORDS, -1, "tie"), (TIE_WORDS, 0, "a")]
 )
 def test_every_word_for_a_side_or_a_tie(words, side, other):
-    meant = {word: meanings([word, other])[0] for word in words}
+    meant = {word: outcomes_of_words([word, other])[0] for word in words}
     assert meant == dict.fromkeys(words, side)
 
 
@@ -369,3 +369,9 @@ def test_a_column_that_only_begins_with_strings_is_read_as_a_list(monkeypatch):
     assert pairs_from_frame(mixed).items.tolist() == ["3", "a", "b", "c"]
     teams = {"winner": ["a", ("b", "c")], "loser": ["b", "a"]}
     assert pairs_from_frame(teams).teams.sizes.tolist() == [1, 2, 1]
+
+
+def test_a_day_that_does_not_exist_is_refused():
+    columns = {"winner": ["a", "b"], "loser": ["b", "a"], "day": ["20190131", "20190231"]}
+    with pytest.raises(ValueError, match="the time is '20190231', expected a date"):
+        pairs_from_frame(columns, time="day")

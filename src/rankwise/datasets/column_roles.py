@@ -33,7 +33,7 @@ GROUP_NAMES = (  # without underscores and blanks
 
 _PANDAS_INDEX = re.compile(r"(__index_level_\d+__)?")  # or no name
 
-_LISTED = 30
+MAX_LISTED_COLUMNS = 30  # in a message
 
 
 def choose_columns(
@@ -64,23 +64,27 @@ def choose_columns(
     """
     _check_names(table)
     positions: dict[str, list[int]] = {}
-    for role, columns in arguments.items():
-        named = _named_columns(role, columns)
+    for role, argument in arguments.items():
+        columns = _columns_in_argument(role, argument)
         if role == "target" and not target_needed:
-            named = [name for name in named if name in table.names or not isinstance(name, str)]
-        positions[role] = [position_of(table, column, role) for column in named]
-    used = _used_once(table, positions)
-    for role, usual_names in (("target", TARGET_NAMES), ("group", GROUP_NAMES)):
-        if arguments[role] in ("auto", ["auto"]):
-            positions[role] = _usual_columns(table, role, usual_names, used)
+            columns = [column for column in columns if _may_exist(table, column)]
+        positions[role] = [position_of(table, column, role) for column in columns]
+    _refuse_columns_with_two_roles(table, positions)
+
+    taken = {position for role in positions if role != "time" for position in positions[role]}
+    if arguments["target"] in ("auto", ["auto"]):
+        positions["target"] = _columns_with_usual_name(table, "target", TARGET_NAMES, taken)
+    if arguments["group"] in ("auto", ["auto"]):
+        positions["group"] = _columns_with_usual_name(table, "group", GROUP_NAMES, taken)
     if arguments["target"] == "auto" and target_needed and not positions["target"]:
         problem = f"no column is called {', '.join(TARGET_NAMES[:-1])} or {TARGET_NAMES[-1]}."
-        raise table.error(f"{problem} {_listing(table)}. Pass target= with the right one.")
+        raise table.error(f"{problem} {_list_of_columns(table)}. Pass target= with the right one.")
+
     features = positions.pop("features")
     ignored = positions.pop("ignore")
     if arguments["features"] is None:
-        with_role = {*ignored, *chain(*positions.values())}
-        features = _free_columns(table, with_role)
+        positions_with_role = {*ignored, *chain(*positions.values())}
+        features = _columns_without_role(table, positions_with_role)
     roles = {role: columns for role, columns in positions.items() if columns}
     return roles, features
 
@@ -99,41 +103,45 @@ def _check_names(table: TableFile) -> None:
             raise _repeated_name(table, name)
 
 
-def _named_columns(role: str, columns: ColumnArgument) -> list[Column]:
+def _columns_in_argument(role: str, argument: ColumnArgument) -> list[Column]:
     """The columns that an argument names; "auto" names none."""
-    if columns is None:
+    if argument is None:
         return []
-    if isinstance(columns, (str, int)):
-        columns = [columns]
-    if role in ("target", "group") and list(columns) == ["auto"]:
+    columns = [argument] if isinstance(argument, (str, int)) else list(argument)
+    if role in ("target", "group") and columns == ["auto"]:
         return []
-    return list(columns)
+    return columns
 
 
-def _used_once(table: TableFile, positions: Mapping[str, list[int]]) -> set[int]:
-    """Positions of the named columns; a column with two roles is refused.
+def _may_exist(table: TableFile, column: Column) -> bool:
+    """Whether a column is a position or the name of a column of the table."""
+    return not isinstance(column, str) or column in table.names
 
-    The column of times may have a second role: groups may be dates.
-    """
-    n_roles = Counter(
-        position for role, columns in positions.items() if role != "time" for position in columns
-    )
-    for position, n in n_roles.items():
-        if n > 1:
+
+def _refuse_columns_with_two_roles(
+    table: TableFile, positions_of_role: Mapping[str, list[int]]
+) -> None:
+    """Raise an error about a column with two roles; times may also be the groups."""
+    n_roles_of_position: Counter[int] = Counter()
+    for role, positions in positions_of_role.items():
+        if role != "time":
+            n_roles_of_position.update(positions)
+    for position, n_roles in n_roles_of_position.items():
+        if n_roles > 1:
             name = shown_value(table.names[position])
             raise table.error(f"the column {name} has two roles; choose one.")
-    return set(n_roles)
 
 
-def _free_columns(table: TableFile, with_role: set[int]) -> list[int]:
+def _columns_without_role(table: TableFile, positions_with_role: set[int]) -> list[int]:
     """Positions of the columns without a role, except an index that pandas wrote."""
-    free = []
+    positions = []
     for position, name in enumerate(table.names):
-        if position not in with_role and not _PANDAS_INDEX.fullmatch(name):
-            free.append(position)
-    if not free:
-        raise table.error(f"no column is left for the features. {_listing(table)}.")
-    return free
+        is_pandas_index = _PANDAS_INDEX.fullmatch(name) is not None
+        if position not in positions_with_role and not is_pandas_index:
+            positions.append(position)
+    if not positions:
+        raise table.error(f"no column is left for the features. {_list_of_columns(table)}.")
+    return positions
 
 
 def _repeated_name(table: TableFile, name: str) -> Exception:
@@ -168,27 +176,29 @@ def position_of(table: TableFile, column: Column, role: str, hint: str = "") -> 
         raise _repeated_name(table, str(column))
     name = shown_value(column) if isinstance(column, str) else repr(column)
     problem = f"there is no column {name} for the {role}{suggestion(column, names)}"
-    raise table.error(f"{problem} {_listing(table)}. Pass {role}= with the right one.{hint}")
+    raise table.error(
+        f"{problem} {_list_of_columns(table)}. Pass {role}= with the right one.{hint}"
+    )
 
 
-def _listing(table: TableFile) -> str:
+def _list_of_columns(table: TableFile) -> str:
     """The names of the columns as a sentence without its point."""
     if len(table.names) == 1:
         return (
             f"The only column is {shown_value(table.names[0])}; delimiter= sets what separates "
             "several columns"
         )
-    return f"The columns are {join_words(map(shown_value, table.names), _LISTED)}"
+    return f"The columns are {join_words(map(shown_value, table.names), MAX_LISTED_COLUMNS)}"
 
 
-def _usual_columns(
-    table: TableFile, role: str, usual_names: Sequence[str], used: set[int]
+def _columns_with_usual_name(
+    table: TableFile, role: str, usual_names: Sequence[str], taken: set[int]
 ) -> list[int]:
-    """The column with one of the usual names, or none."""
+    """The column with one of the usual names that has no other role, or none."""
     positions = []
     for position, name in enumerate(table.names):
         plain_name = re.sub("[ _-]", "", name).lower()
-        if position not in used and plain_name in usual_names:
+        if position not in taken and plain_name in usual_names:
             positions.append(position)
     if len(positions) > 1:
         candidates = ", ".join(shown_value(table.names[position]) for position in positions)

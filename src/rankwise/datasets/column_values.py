@@ -34,22 +34,29 @@ def distinct_cells(column: pa.ChunkedArray | Sequence[object]) -> tuple[Indices,
     texts : list of str
         The distinct cells without surrounding spaces; a missing cell is the empty text.
     """
-    if hasattr(column, "combine_chunks"):
-        value_of_row, values = _encode_arrow(column)
+    is_arrow = hasattr(column, "combine_chunks")
+    if is_arrow:
+        value_codes, values = _encode_arrow_values(column)
     else:
-        code_of_value: dict[object, int] = {}
-        rows = [code_of_value.setdefault(value, len(code_of_value)) for value in column]
-        value_of_row = np.array(rows, dtype=np.intp)
-        values = list(code_of_value)
-    texts_of_values = [as_text(value) for value in values]  # 7 and "7" have the same text
-    texts = list(dict.fromkeys(texts_of_values))
+        value_codes, values = _encode_values(column)
+
+    # Distinct values may have the same text, such as 7 and "7".
+    text_of_value = [as_text(value) for value in values]
+    texts = list(dict.fromkeys(text_of_value))
     code_of_text = {text: code for code, text in enumerate(texts)}
-    code_of_value_number = np.array([code_of_text[text] for text in texts_of_values], dtype=np.intp)
-    return code_of_value_number[value_of_row], texts
+    text_codes = np.array([code_of_text[text] for text in text_of_value], dtype=np.intp)
+    return text_codes[value_codes], texts
 
 
-def _encode_arrow(column: pa.ChunkedArray) -> tuple[Indices, list[object]]:
-    """Return the distinct values of a column of Arrow, and the position of each row's value."""
+def _encode_values(values: Sequence[object]) -> tuple[Indices, list[object]]:
+    """Return the code of each value, and the distinct values in the order of their codes."""
+    code_of_value: dict[object, int] = {}
+    codes = [code_of_value.setdefault(value, len(code_of_value)) for value in values]
+    return np.array(codes, dtype=np.intp), list(code_of_value)
+
+
+def _encode_arrow_values(column: pa.ChunkedArray) -> tuple[Indices, list[object]]:
+    """Return the code of each value of an Arrow column, and the distinct values."""
     arrow = import_arrow()
     if arrow.types.is_nested(column.type):
         raise ValueError(f"a column has the type {column.type}, expected numbers or text.")
@@ -74,16 +81,15 @@ def label_column(column: pa.ChunkedArray) -> Labels:
 
 def joined_labels(columns: Sequence[pa.ChunkedArray]) -> pa.ChunkedArray:
     """Return one label for each combination of cells; null in rows with a missing cell."""
-    cells = []
+    texts_of_column = []
     for column in columns:
         codes, texts = distinct_cells(column)
-        cells.append([texts[code].replace("/", "//") for code in codes])
+        # Doubled slashes keep "a / b" in one cell apart from the cells "a" and "b".
+        texts_of_column.append([texts[code].replace("/", "//") for code in codes])
     labels: list[str | None] = []
-    for row in zip(*cells, strict=True):
-        if all(row):
-            labels.append(" / ".join(row))
-        else:
-            labels.append(None)
+    for texts_of_row in zip(*texts_of_column, strict=True):
+        has_all_cells = all(texts_of_row)
+        labels.append(" / ".join(texts_of_row) if has_all_cells else None)
     return import_arrow().chunked_array([labels])
 
 
@@ -104,19 +110,20 @@ def levels_of_words(
         The words from low to high.
     """
     arrow = import_arrow()
-    level_of: dict[str, int | None] = dict.fromkeys(MISSING | GAPS)
-    level_of.update({word.lower(): level for level, word in enumerate(words)})
+    level_of_word: dict[str, int | None] = dict.fromkeys(MISSING | GAPS)  # None: no level
+    level_of_word.update({word.lower(): level for level, word in enumerate(words)})
     codes, texts = distinct_cells(column)
-    unknown = [code for code, text in enumerate(texts) if text.lower() not in level_of]
-    if unknown:
-        cells = join_words(shown_value(texts[code]) for code in unknown)
+    unknown_codes = [code for code, text in enumerate(texts) if text.lower() not in level_of_word]
+    if unknown_codes:
+        unknown_words = join_words(shown_value(texts[code]) for code in unknown_codes)
         raise table.error(
-            f"column {shown_value(table.names[position])} is {cells}, expected one of "
+            f"column {shown_value(table.names[position])} is {unknown_words}, expected one of "
             f"{', '.join(words)}.",
-            row=int(np.isin(codes, unknown).argmax()),
+            row=int(np.isin(codes, unknown_codes).argmax()),
         )
-    levels = arrow.array([level_of[text.lower()] for text in texts], arrow.float64())
-    return arrow.chunked_array([levels.take(arrow.array(codes))])
+    level_of_text = arrow.array([level_of_word[text.lower()] for text in texts], arrow.float64())
+    level_of_row = level_of_text.take(arrow.array(codes))
+    return arrow.chunked_array([level_of_row])
 
 
 def complete_rows(table: TableFile, is_missing: Mapping[str, Mask]) -> Indices | None:
@@ -133,17 +140,16 @@ def complete_rows(table: TableFile, is_missing: Mapping[str, Mask]) -> Indices |
     -----
     A warning reports the dropped rows. If no row is complete, the error of the table is raised.
     """
-    n_missing = {role: int(rows.sum()) for role, rows in is_missing.items() if rows.any()}
-    if not n_missing:
+    n_missing_of_role = {role: int(mask.sum()) for role, mask in is_missing.items() if mask.any()}
+    if not n_missing_of_role:
         return None
     is_complete = ~np.any(list(is_missing.values()), axis=0)
-    lacking = ", ".join(f"{n:,} without {role}" for role, n in n_missing.items())
-    n_dropped = len(is_complete) - int(is_complete.sum())
+    reasons = ", ".join(f"{n:,} without {role}" for role, n in n_missing_of_role.items())
     if not is_complete.any():
-        raise table.error(f"no row is complete: {lacking}. Check the names of the columns.")
-    warn_user(
-        f"{table.path}: {n_dropped:,} of {len(is_complete):,} rows are dropped: {lacking}.",
-    )
+        raise table.error(f"no row is complete: {reasons}. Check the names of the columns.")
+    n_rows = len(is_complete)
+    n_dropped = n_rows - int(is_complete.sum())
+    warn_user(f"{table.path}: {n_dropped:,} of {n_rows:,} rows are dropped: {reasons}.")
     return np.flatnonzero(is_complete)
 
 
@@ -162,17 +168,21 @@ def is_text(column: pa.ChunkedArray) -> bool:
 def column_times(table: TableFile, column: pa.ChunkedArray) -> Array:
     """Return dates as days since 1970 and numbers unchanged; NaN for missing cells."""
     codes, texts = distinct_cells(column)
-    has_time = np.flatnonzero([text.lower() not in MISSING for text in texts])
+    time_codes = np.flatnonzero([text.lower() not in MISSING for text in texts])
+    time_texts = [texts[code] for code in time_codes]
 
-    def error(k: int, problem: str) -> Exception:
-        return table.error(problem, int((codes == has_time[k]).argmax()))
+    def error_at_first_row(number: int, problem: str) -> Exception:
+        first_row = int((codes == time_codes[number]).argmax())
+        return table.error(problem, first_row)
 
-    days = np.full(len(texts), np.nan)
-    days[has_time] = in_days(read_times([texts[code] for code in has_time], error))
-    return days[codes]
+    day_of_text = np.full(len(texts), np.nan)
+    day_of_text[time_codes] = in_days(read_times(time_texts, error_at_first_row))
+    return day_of_text[codes]
 
 
-def with_nulls(column: pa.ChunkedArray, words: frozenset[str] = MISSING) -> pa.ChunkedArray:
+def replace_words_by_nulls(
+    column: pa.ChunkedArray, words: frozenset[str] = MISSING
+) -> pa.ChunkedArray:
     """Replace cells that are words for missing values, in any case, by nulls."""
     arrow = import_arrow()
     compute = import_arrow("pyarrow.compute")

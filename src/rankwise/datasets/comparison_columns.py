@@ -71,14 +71,14 @@ class ComparisonColumns:
     def numeric(self) -> list[int]:
         """Positions of the columns that are read as numbers."""
         positions = [self.magnitude, self.weight, self.margin, *self.scores, *self.wins]
-        for pair in self.differences:
-            positions += pair
-        return _without_none(positions)
+        for first, second in self.differences:
+            positions += [first, second]
+        return _distinct_positions(positions)
 
     @property
     def text(self) -> list[int]:
         """Positions of the columns that are read as labels."""
-        single = (
+        roles_of_one_column = (
             self.outcome,
             self.ranking,
             self.place,
@@ -88,12 +88,14 @@ class ComparisonColumns:
             self.cluster,
             self.time,
         )
-        return _without_none([*self.items, *single, *self.context, *self.covariates])
+        positions = [*self.items, *roles_of_one_column, *self.context, *self.covariates]
+        return _distinct_positions(positions)
 
 
-def _without_none(positions: Iterable[int | None]) -> list[int]:
-    """The positions, each once."""
-    return list(dict.fromkeys([position for position in positions if position is not None]))
+def _distinct_positions(positions: Iterable[int | None]) -> list[int]:
+    """The positions that are not None, each once."""
+    without_none = [position for position in positions if position is not None]
+    return list(dict.fromkeys(without_none))
 
 
 def find_columns(table: TableFile, options: PairColumns) -> ComparisonColumns:
@@ -106,85 +108,101 @@ def find_columns(table: TableFile, options: PairColumns) -> ComparisonColumns:
     options : PairColumns
         The arguments of `read_pairs`, with defaults.
     """
-    find = _Finder(table)
-    shared = _shared_columns(find, options)
+    finder = _ColumnFinder(table)
+    further_columns = _find_further_columns(finder, options)
     places = options.get("places")
     if places is not None:
-        items = find.several(places, "places")
-        return ComparisonColumns(items, has_places=True, **shared)
+        items = finder.positions(places, "places")
+        return ComparisonColumns(items, has_places=True, **further_columns)
     if options.get("ranking") is not None:
+        item = finder.position(options["item"], "item")
         return ComparisonColumns(
-            (find.one(options["item"], "item"),),
-            ranking=find.one(options.get("ranking"), "ranking"),
-            place=find.one(options["place"], "place"),
-            **shared,
+            items=(item,),
+            ranking=finder.position(options.get("ranking"), "ranking"),
+            place=finder.position(options["place"], "place"),
+            **further_columns,
         )
+    if options.get("sides") is not None:
+        return _find_columns_of_sides(finder, options, further_columns)
+    winner = finder.position(_outcome_column(options), "winner", _SIDES_HINT)
+    loser = finder.position(options["loser"], "loser", _LOSER_HINT)
+    return ComparisonColumns(items=(winner, loser), **further_columns)
+
+
+def _outcome_column(options: PairColumns) -> Column:
+    """The column that says who won: `outcome`, or else `winner`."""
     outcome = options.get("outcome")
     if outcome is None:
-        outcome = options["winner"]
-    sides = options.get("sides")
-    if sides is None:
-        winner = find.one(outcome, "winner", _SIDES_HINT)
-        loser = find.one(options["loser"], "loser", _LOSER_HINT)
-        return ComparisonColumns((winner, loser), **shared)
-    items = find.several(sides, "sides")
+        return options["winner"]
+    return outcome
+
+
+def _find_columns_of_sides(
+    finder: _ColumnFinder, options: PairColumns, further_columns: dict[str, Any]
+) -> ComparisonColumns:
+    """Find the two columns of items, and the columns that say which side won."""
+    sides = options["sides"]
+    assert sides is not None
+    items = finder.positions(sides, "sides")
     if len(set(items)) < 2:
         raise ValueError(f"sides is {sides!r}; pass the names of two different columns.")
+    result_columns: dict[str, Any] = {}
     scores = options.get("scores")
-    if scores is not None:
-        shared["scores"] = find.several(scores, "scores")
     wins = options.get("wins")
+    if scores is not None:
+        result_columns["scores"] = finder.positions(scores, "scores")
     if wins is not None:
-        shared["wins"] = find.several(wins, "wins")
-    if scores is None and wins is None:
+        result_columns["wins"] = finder.positions(wins, "wins")
+    if not result_columns:
         role = "margin" if options.get("margin") else "outcome"
-        shared[role] = find.one(outcome, "outcome")
-    return ComparisonColumns(items, has_sides=True, **shared)
+        result_columns[role] = finder.position(_outcome_column(options), "outcome")
+    return ComparisonColumns(items, has_sides=True, **result_columns, **further_columns)
 
 
-def _shared_columns(find: _Finder, options: PairColumns) -> dict[str, Any]:
-    """Columns that do not depend on how the items are named."""
-    columns: dict[str, Any] = {
-        "magnitude": find.optional(options.get("magnitude"), "magnitude"),
-        "weight": find.optional(options.get("weight"), "weight"),
-        "tie": find.optional(options.get("tie"), "tie"),
-        "group": find.optional(options.get("group"), "group"),
+def _find_further_columns(finder: _ColumnFinder, options: PairColumns) -> dict[str, Any]:
+    """Find the columns that have nothing to do with how the items and the winner are named."""
+    positions: dict[str, Any] = {
+        "magnitude": finder.optional_position(options.get("magnitude"), "magnitude"),
+        "weight": finder.optional_position(options.get("weight"), "weight"),
+        "tie": finder.optional_position(options.get("tie"), "tie"),
+        "group": finder.optional_position(options.get("group"), "group"),
     }
     judge = options.get("judge")
     if judge is not None:
-        columns["judge"] = find.one(judge, "judge")
+        positions["judge"] = finder.position(judge, "judge")
     cluster = options.get("cluster")
     if cluster is not None:
-        columns["cluster"] = find.one(cluster, "cluster")
+        positions["cluster"] = finder.position(cluster, "cluster")
     time = options.get("time")
-    if time is not None and not is_row_order(find.table, time):
-        columns["time"] = find.one(time, "time")
+    if time is not None and not is_row_order(finder.table, time):
+        positions["time"] = finder.position(time, "time")
     context = options.get("context")
     if context is not None:
-        names = [context] if isinstance(context, (str, int)) else context
-        columns["context"] = find.several(names, "context")
+        context_columns = [context] if isinstance(context, (str, int)) else context
+        positions["context"] = finder.positions(context_columns, "context")
     team_weights = options.get("team_weights")
     if team_weights is not None:
-        columns["team_weights"] = find.several(team_weights, "team_weights")
-    return columns | _covariate_columns(find, options)
+        positions["team_weights"] = finder.positions(team_weights, "team_weights")
+    return positions | _find_covariates(finder, options)
 
 
-def _covariate_columns(find: _Finder, options: PairColumns) -> dict[str, Any]:
-    """Covariates of a comparison, and pairs of covariates of its sides."""
-    covariates = []
-    differences = []
+def _find_covariates(finder: _ColumnFinder, options: PairColumns) -> dict[str, Any]:
+    """Find covariates of the comparisons, and pairs of covariates of the two sides."""
+    covariates: list[int] = []
+    differences: list[tuple[int, int]] = []
     for column in options.get("covariates") or ():
         if isinstance(column, (str, int)):
-            covariates.append(find.one(column, "covariates"))
+            covariates.append(finder.position(column, "covariates"))
             continue
-        names = list(column)
-        if len(names) > 2:
+        columns_of_sides = list(column)
+        if len(columns_of_sides) > 2:
             raise ValueError(f"covariates has {column!r}; a pair is one column for each side.")
-        positions = find.several(names, "covariates")
-        if len(positions) == 1:
-            covariates += positions
+        positions = finder.positions(columns_of_sides, "covariates")
+        if len(positions) == 2:
+            first, second = positions
+            differences.append((first, second))
         else:
-            differences.append((positions[0], positions[1]))
+            covariates += positions
     return {"covariates": tuple(covariates), "differences": tuple(differences)}
 
 
@@ -193,14 +211,14 @@ def is_row_order(table: TableFile, time: Column) -> bool:
     return str(time) == "rows" and "rows" not in table.names
 
 
-class _Finder:
+class _ColumnFinder:
     """Finds columns of a table by name, regardless of case, or by position."""
 
     def __init__(self, table: TableFile) -> None:
         self.table = table
         self.names_in_lower_case = [name.lower() for name in table.names]
 
-    def one(self, column: Column | None, role: str, hint: str = "") -> int:
+    def position(self, column: Column | None, role: str, hint: str = "") -> int:
         """Position of a column; an unknown one is an error of the table."""
         assert column is not None
         if isinstance(column, str) and column not in self.table.names:
@@ -209,14 +227,14 @@ class _Finder:
                 return self.names_in_lower_case.index(name)
         return position_of(self.table, column, role, hint)
 
-    def several(self, columns: Sequence[Column], role: str) -> tuple[int, ...]:
+    def positions(self, columns: Sequence[Column], role: str) -> tuple[int, ...]:
         """Positions of several columns."""
-        return tuple(self.one(column, role) for column in columns)
+        return tuple(self.position(column, role) for column in columns)
 
-    def optional(self, column: Column | None, role: str) -> int | None:
+    def optional_position(self, column: Column | None, role: str) -> int | None:
         """Position of a column, by default of the column that has the name of the role."""
         if column is not None:
-            return self.one(column, role)
+            return self.position(column, role)
         if self.table.names.count(role) == 1:
             return self.table.names.index(role)
         if self.names_in_lower_case.count(role) == 1:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +15,7 @@ from rankwise.datasets.column_values import complete_rows, distinct_cells
 from rankwise.datasets.comparison_columns import ComparisonColumns
 from rankwise.datasets.numeric_columns import column_numbers
 from rankwise.datasets.table_files import FrameTable, TableFile
-from rankwise.datasets.team_cells import TeamColumn, has_teams, plain_list, read_teams
+from rankwise.datasets.team_cells import TeamColumn, has_teams, list_if_nested, read_teams
 from rankwise.datasets.times import read_times
 from rankwise.datasets.vocabulary import MISSING, distinct_labels, is_gap, shown_value
 from rankwise.formatting import join_words
@@ -59,8 +59,9 @@ class Labels(NamedTuple):
 
     def take(self, rows: Indices) -> Labels:
         """The labels of these rows, without texts that do not occur."""
-        used, codes = np.unique(self.codes[rows], return_inverse=True)
-        return Labels(codes, [self.texts[code] for code in used], self.are_words)
+        old_codes, new_codes = np.unique(self.codes[rows], return_inverse=True)
+        texts = [self.texts[code] for code in old_codes]
+        return Labels(new_codes, texts, self.are_words)
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,7 @@ class ComparisonRows:
 
     def items(self) -> list[Labels]:
         """The columns of items with one common list of texts."""
-        return _with_common_texts([self.labels[at] for at in self.columns.items])
+        return _with_common_texts([self.labels[position] for position in self.columns.items])
 
     def weight(self) -> Array:
         """Weights of the comparisons, by default 1."""
@@ -118,15 +119,17 @@ class ComparisonRows:
 
     def times(self, is_row_order: bool) -> NDArray[Any] | None:
         """Dates or numbers; row numbers if the rows are in order of time."""
+        if is_row_order and self.columns.time is None:
+            return self.numbers.astype(np.float64)
         if self.columns.time is None:
-            return self.numbers.astype(np.float64) if is_row_order else None
-        cells = self.labels[self.columns.time]
+            return None
+        time = self.labels[self.columns.time]
 
-        def error(code: int, problem: str) -> Exception:
-            row = int((cells.codes == code).argmax())
-            return self.table.error(problem, int(self.numbers[row]))
+        def error_at_first_row(code: int, problem: str) -> Exception:
+            first_row = int((time.codes == code).argmax())
+            return self.table.error(problem, int(self.numbers[first_row]))
 
-        return cells.per_row(read_times(cells.texts, error))
+        return time.per_row(read_times(time.texts, error_at_first_row))
 
     def refuse(self, is_bad: NDArray[np.bool_], problem: str, values: Any = None) -> None:
         """Raise an error about the first bad row, if there is one; {} stands for its value."""
@@ -134,10 +137,21 @@ class ComparisonRows:
             return
         row = int(is_bad.argmax())
         if isinstance(values, Labels):
-            problem = problem.format(shown_value(values.texts[values.codes[row]]))
+            text = values.texts[values.codes[row]]
+            problem = problem.format(shown_value(text))
         elif values is not None:
             problem = problem.format(f"{values[row]:g}")
         raise self.table.error(problem, int(self.numbers[row]))
+
+    def take(self, rows: Indices) -> ComparisonRows:
+        """Some of the rows, by their positions."""
+        return replace(
+            self,
+            numbers=self.numbers[rows],
+            labels={position: column.take(rows) for position, column in self.labels.items()},
+            values={position: column[rows] for position, column in self.values.items()},
+            teams=tuple(column.take(rows) for column in self.teams),
+        )
 
 
 def read_rows(
@@ -159,31 +173,40 @@ def read_rows(
     team_separator : str, optional
         Text between the members of a team.
     """
+    # Cells, labels and values are dictionaries by the position of the column.
     cells = table.read([*columns.text, *columns.team_weights], columns.numeric)
     n_rows = len(next(iter(cells.values())))
-    values = {at: _as_numbers(table, at, cells[at]) for at in columns.numeric}
+    values = {
+        position: _as_numbers(table, position, cells[position]) for position in columns.numeric
+    }
     teams = _read_teams(table, columns, cells, team_separator)
-    for at, team_column in zip(columns.items, teams, strict=False):
-        cells[at] = team_column.labels()
-    if teams and columns.outcome is not None:
-        cells[columns.outcome] = _with_team_labels(table, cells[columns.outcome], team_separator)
-    labels = {}
-    for at in columns.text:
-        codes, texts = distinct_cells(cells[at])
-        labels[at] = Labels(codes, texts, _are_words(table, cells[at]))
+    if teams:
+        _replace_teams_by_labels(table, columns, cells, teams, team_separator)
+    labels = _read_labels(table, columns, cells)
     if columns.outcome is not None and outcome_words:
-        labels[columns.outcome] = _translated(table, labels[columns.outcome], outcome_words)
+        labels[columns.outcome] = _replace_words(table, labels[columns.outcome], outcome_words)
     if columns.magnitude is not None:
         magnitude = values[columns.magnitude]
-        magnitude[np.isnan(magnitude) & _is_tie(columns, labels)] = 0.0  # a tie needs none
-    has_gap = _missing_cells(table, columns, labels, values)
-    complete = complete_rows(table, has_gap)
-    if complete is None:
-        return ComparisonRows(table, columns, np.arange(n_rows), labels, values, teams)
-    labels = {at: column.take(complete) for at, column in labels.items()}
-    values = {at: column[complete] for at, column in values.items()}
-    teams = tuple(column.take(complete) for column in teams)
-    return ComparisonRows(table, columns, complete, labels, values, teams)
+        needs_no_magnitude = _is_tie(columns, labels)
+        magnitude[np.isnan(magnitude) & needs_no_magnitude] = 0.0
+
+    all_rows = ComparisonRows(table, columns, np.arange(n_rows), labels, values, teams)
+    is_missing = _missing_cells(table, columns, labels, values)
+    rows_without_missing_values = complete_rows(table, is_missing)
+    if rows_without_missing_values is None:
+        return all_rows
+    return all_rows.take(rows_without_missing_values)
+
+
+def _read_labels(
+    table: TableFile, columns: ComparisonColumns, cells: Mapping[int, Any]
+) -> dict[int, Labels]:
+    """Encode the cells of the columns that are read as labels."""
+    labels = {}
+    for position in columns.text:
+        codes, texts = distinct_cells(cells[position])
+        labels[position] = Labels(codes, texts, _are_words(table, cells[position]))
+    return labels
 
 
 def _are_words(table: TableFile, column: Any) -> bool:
@@ -200,8 +223,8 @@ def _read_teams(
     separator: str | None,
 ) -> tuple[TeamColumn, ...]:
     """Read the columns of items as teams, if a cell may have several items."""
-    sides = [plain_list(cells[at]) for at in columns.items]
-    if separator is None and not any(map(has_teams, sides)):
+    sides = [list_if_nested(cells[position]) for position in columns.items]
+    if separator is None and not any(has_teams(side) for side in sides):
         if columns.team_weights:
             raise table.error(
                 "team_weights= are the weights of the members of teams, but each side is one item; "
@@ -214,19 +237,30 @@ def _read_teams(
             "rankings of teams are not supported; write one label for each team, or split the "
             "rankings into comparisons of two sides."
         )
-    weights = [plain_list(cells[at]) for at in columns.team_weights] or [None, None]
+    weights_of_sides: list[Any] = [None, None]
+    if columns.team_weights:
+        weights_of_sides = [list_if_nested(cells[position]) for position in columns.team_weights]
     return tuple(
-        read_teams(table, side, separator, side_weights)
-        for side, side_weights in zip(sides, weights, strict=True)
+        read_teams(table, side, separator, weights)
+        for side, weights in zip(sides, weights_of_sides, strict=True)
     )
 
 
-def _with_team_labels(table: TableFile, outcome: Any, separator: str | None) -> Any:
-    """Return the outcomes with teams as their labels."""
-    cells = plain_list(outcome)
-    if separator is None and not has_teams(cells):
-        return outcome
-    return read_teams(table, cells, separator).labels()
+def _replace_teams_by_labels(
+    table: TableFile,
+    columns: ComparisonColumns,
+    cells: dict[int, Any],
+    teams: Sequence[TeamColumn],
+    separator: str | None,
+) -> None:
+    """Write the labels of the teams into the cells of the sides, and of a winning team."""
+    for position, team_column in zip(columns.items, teams, strict=True):
+        cells[position] = team_column.labels()
+    if columns.outcome is None:
+        return
+    outcome = list_if_nested(cells[columns.outcome])
+    if separator is not None or has_teams(outcome):
+        cells[columns.outcome] = read_teams(table, outcome, separator).labels()
 
 
 def _is_tie(columns: ComparisonColumns, labels: Mapping[int, Labels]) -> NDArray[np.bool_]:
@@ -234,7 +268,7 @@ def _is_tie(columns: ComparisonColumns, labels: Mapping[int, Labels]) -> NDArray
     is_tie = np.zeros(1, bool)
     if columns.outcome is not None:
         outcome = labels[columns.outcome]
-        sides = comparison_words.meanings(outcome.texts)
+        sides = comparison_words.outcomes_of_words(outcome.texts)
         is_tie = is_tie | outcome.per_row([side == comparison_words.TIE for side in sides])
     if columns.tie is not None:
         is_tie = is_tie | labels[columns.tie].is_in(comparison_words.IS_TIE)
@@ -252,32 +286,33 @@ def _missing_cells(
     if columns.has_places:
         can_be_empty.update(columns.items)
     is_missing = {}
-    for at, column in labels.items():
-        if at == columns.outcome:
-            is_missing[table.names[at]] = column.is_in(MISSING)
-        elif at not in can_be_empty:
-            is_missing[table.names[at]] = column.is_in({""})
-    for at, numbers in values.items():
-        is_missing[table.names[at]] = np.isnan(numbers)
+    for position, column in labels.items():
+        name = table.names[position]
+        if position == columns.outcome:
+            is_missing[name] = column.is_in(MISSING)
+        elif position not in can_be_empty:
+            is_missing[name] = column.is_in({""})
+    for position, numbers in values.items():
+        is_missing[table.names[position]] = np.isnan(numbers)
     return is_missing
 
 
-def _translated(table: TableFile, outcome: Labels, words: Mapping[str, str]) -> Labels:
-    """The outcomes with the words that they stand for."""
-    unknown = [word for word in words if word not in outcome.texts]
+def _replace_words(table: TableFile, outcome: Labels, outcome_words: Mapping[str, str]) -> Labels:
+    """Replace the texts of the outcome that `outcome_words` translates."""
+    unknown = [word for word in outcome_words if word not in outcome.texts]
     if unknown:
         raise table.error(
             f"outcome_words has {join_words(map(shown_value, unknown), 5)}, which the column does "
             f"not have; it has {join_words(map(shown_value, outcome.texts), 20)}."
         )
-    return outcome._replace(texts=[words.get(text, text) for text in outcome.texts])
+    return outcome._replace(texts=[outcome_words.get(text, text) for text in outcome.texts])
 
 
-def _as_numbers(table: TableFile, at: int, column: Any) -> Array:
+def _as_numbers(table: TableFile, position: int, column: Any) -> Array:
     """A column as floats, NaN for missing values; infinite numbers and words are refused."""
     if not isinstance(column, list):
-        return column_numbers(table, at, column, "number")
-    name = f"the column {shown_value(table.names[at])}"
+        return column_numbers(table, position, column, "number")
+    name = f"the column {shown_value(table.names[position])}"
     numbers = check_float_array(name, [None if is_gap(value) else value for value in column])
     if np.isinf(numbers).any():
         problem = f"{name} is infinite, expected a finite number."
@@ -287,11 +322,11 @@ def _as_numbers(table: TableFile, at: int, column: Any) -> Array:
 
 def _with_common_texts(columns: list[Labels]) -> list[Labels]:
     """The same columns with one list of texts, that of all columns."""
-    code_of: dict[str, int] = {}
-    codes = []
+    code_of_text: dict[str, int] = {}
+    codes_of_columns = []
     for column in columns:
-        column_codes = [code_of.setdefault(text, len(code_of)) for text in column.texts]
-        codes.append(column.per_row(column_codes))
-    texts = list(code_of)
+        new_codes = [code_of_text.setdefault(text, len(code_of_text)) for text in column.texts]
+        codes_of_columns.append(column.per_row(new_codes))
+    common_texts = list(code_of_text)
     are_words = any(column.are_words for column in columns)
-    return [Labels(column_codes, texts, are_words) for column_codes in codes]
+    return [Labels(codes, common_texts, are_words) for codes in codes_of_columns]

@@ -143,19 +143,21 @@ def is_person(name: str) -> bool:
     >>> is_person("user_id"), is_person("Taster"), is_person("course"), is_person("id")
     (True, True, False, False)
     """
-    letters = re.sub(r"[^a-z]", "", name.lower())
-    return letters in PEOPLE or letters.removesuffix("id") in PEOPLE
+    letters_of_name = re.sub(r"[^a-z]", "", name.lower())
+    return letters_of_name in PEOPLE or letters_of_name.removesuffix("id") in PEOPLE
 
 
-def _plain(word: str) -> str:
+def _plain_word(word: str) -> str:
     """Return a word in lower case, without spaces, underscores and parentheses."""
     return re.sub(r"[\s_()]+", "", word.lower())
 
 
-_OUTCOME_OF_WORD = {_plain(word): outcome for outcome, words in WORDS.items() for word in words}
+_OUTCOME_OF_WORD = {
+    _plain_word(word): outcome for outcome, words in WORDS.items() for word in words
+}
 
 
-def meanings(words: Sequence[str]) -> list[int | None]:
+def outcomes_of_words(words: Sequence[str]) -> list[int | None]:
     """Return the outcome that each distinct word of a column stands for, None if unknown.
 
     The meaning of a number depends on the other numbers: 1, 0, 0.5 are points of the first side; in
@@ -164,29 +166,31 @@ def meanings(words: Sequence[str]) -> list[int | None]:
 
     Examples
     --------
-    >>> meanings(["Left", "right", "both bad", "maybe"])
+    >>> outcomes_of_words(["Left", "right", "both bad", "maybe"])
     [1, -1, 0, None]
-    >>> meanings(["1", "0"]), meanings(["1", "0", "2"]), meanings(["H", "D", "A"])
-    ([1, -1], [1, 0, -1], [1, 0, -1])
-    >>> meanings(["Model A", "model-b", "Tie (both bad)"]), meanings(["W", "L", "D"])
-    ([1, -1, 0], [1, -1, 0])
+    >>> outcomes_of_words(["1", "0"]), outcomes_of_words(["1", "0", "2"])
+    ([1, -1], [1, 0, -1])
+    >>> outcomes_of_words(["H", "D", "A"]), outcomes_of_words(["W", "L", "D"])
+    ([1, 0, -1], [1, -1, 0])
+    >>> outcomes_of_words(["Model A", "model-b", "Tie (both bad)"])
+    [1, -1, 0]
     """
-    plain_words = [_plain(word) for word in words]
-    letter_code = _letter_code(plain_words)
+    plain_words = [_plain_word(word) for word in words]
     numbers = [finite_number(word) for word in plain_words]
-    number_code = _number_code({number for number in numbers if number is not None})
+    outcome_of_number = _outcomes_of_numbers({n for n in numbers if n is not None})
+    outcome_of_letter = _outcomes_of_letters(plain_words)
     outcomes = []
     for word, number in zip(plain_words, numbers, strict=True):
         if number is not None:
-            outcomes.append(number_code.get(number))
-        elif word in letter_code:
-            outcomes.append(letter_code[word])
+            outcomes.append(outcome_of_number.get(number))
+        elif word in outcome_of_letter:
+            outcomes.append(outcome_of_letter[word])
         else:
             outcomes.append(_outcome_of_word(word))
     return outcomes
 
 
-def _letter_code(words: Sequence[str]) -> dict[str, int]:
+def _outcomes_of_letters(words: Sequence[str]) -> dict[str, int]:
     """Return the meaning of the single letters among the words; empty if they have none."""
     letters = {word for word in words if len(word) == 1 and word.isalpha()}
     if not letters:
@@ -198,9 +202,10 @@ def _letter_code(words: Sequence[str]) -> dict[str, int]:
     return {}
 
 
-def _number_code(numbers: set[float]) -> dict[float, int]:
+def _outcomes_of_numbers(numbers: set[float]) -> dict[float, int]:
     """Return the meaning of the numbers of a column; empty if they have none."""
-    if numbers <= {0.0}:
+    has_only_zeros = numbers <= {0.0}
+    if has_only_zeros:
         return {}
     for code in _NUMBER_CODES:
         if numbers <= code.keys():
@@ -210,12 +215,12 @@ def _number_code(numbers: set[float]) -> dict[float, int]:
 
 def _outcome_of_word(word: str) -> int | None:
     """Return the outcome that one word stands for, also as ``[[A]]`` or with "wins" behind it."""
-    bare = re.sub(r"^\[\[(.+)\]\]$", r"\1", word).replace("-", "")
-    side = re.sub(r"(?<=.)(wins?|won)$", "", bare)
-    numbered = _NUMBERED_SIDE.fullmatch(side)
-    if numbered:
-        return _SIDE_OF_MARK[numbered[2]]
-    for spelling in (word, bare, side):
+    without_brackets = re.sub(r"^\[\[(.+)\]\]$", r"\1", word).replace("-", "")
+    without_verb = re.sub(r"(?<=.)(wins?|won)$", "", without_brackets)  # "model_a wins"
+    noun_and_mark = _NUMBERED_SIDE.fullmatch(without_verb)  # such as "model" and "a"
+    if noun_and_mark:
+        return _SIDE_OF_MARK[noun_and_mark[2]]
+    for spelling in (word, without_brackets, without_verb):
         if spelling in _OUTCOME_OF_WORD:
             return _OUTCOME_OF_WORD[spelling]
     return None

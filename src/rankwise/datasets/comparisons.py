@@ -20,13 +20,13 @@ from rankwise.datasets.pair_data import (
     PairColumns,
     PairData,
     Rankings,
-    from_lists,
+    columns_of_ranking_lists,
     infer_columns,
     validate_columns,
 )
 from rankwise.datasets.preflib import PreflibTable, is_preflib
 from rankwise.datasets.table_files import FrameTable, TableFile
-from rankwise.datasets.team_cells import JoinedTeams, join_teams
+from rankwise.datasets.team_cells import Sides, join_teams
 from rankwise.datasets.vocabulary import finite_number, shown_value
 from rankwise.formatting import count, join_words
 from rankwise.frames import frame_columns
@@ -178,16 +178,22 @@ def pairs_from_frame(frame: Any, **columns: Unpack[PairColumns]) -> PairData:
     >>> data.items, data.outcome
     (array(['crow', 'jay', 'owl'], dtype='<U4'), array([ 1., -1.]))
     """
-    if isinstance(frame, (list, tuple)) and not set(columns) - {"unlisted"}:
-        frame, columns = from_lists(frame), {**columns, "ranking": "ranking"}
-    by_name = frame if isinstance(frame, Mapping) else frame_columns(frame)
-    if by_name is None:
+    names_no_columns = set(columns) <= {"unlisted"}
+    values_of_column: Mapping[str, Any] | None
+    if isinstance(frame, (list, tuple)) and names_no_columns:
+        values_of_column = columns_of_ranking_lists(frame)
+        columns = {**columns, "ranking": "ranking"}
+    elif isinstance(frame, Mapping):
+        values_of_column = frame
+    else:
+        values_of_column = frame_columns(frame)
+    if values_of_column is None:
         raise TypeError(
             f"pairs is of type {type(frame).__name__}, expected a data frame, a dictionary of "
             "columns, a list of rankings, PairData (from rankwise.datasets.read_pairs) or a "
             "PairGraph."
         )
-    return pairs_from_table(FrameTable(by_name), columns)
+    return pairs_from_table(FrameTable(values_of_column), columns)
 
 
 def open_comparisons(path: PathLike, delimiter: str | None = None) -> TableFile:
@@ -210,62 +216,73 @@ def pairs_from_table(table: TableFile, columns: PairColumns) -> PairData:
     if isinstance(table, PreflibTable):
         columns = {**columns, "ranking": "ranking"}
     options, read_as = infer_columns(validate_columns(columns), table.names)
-    roles = find_columns(table, options)
+    table_columns = find_columns(table, options)
     outcome_words = options.get("outcome_words") or {}
-    rows = read_rows(table, roles, outcome_words, options.get("team_separator"))
+    rows = read_rows(table, table_columns, outcome_words, options.get("team_separator"))
     time = options.get("time")
-    times = rows.times(time is not None and is_row_order(table, time))
-    if roles.has_places or roles.ranking is not None:
-        return _from_rankings(rows, times, unlisted_are_last=options.get("unlisted") == "last")
-    if roles.has_sides:
-        data = _from_sides(rows, times, is_margin=bool(options.get("margin")))
+    rows_are_in_order_of_time = time is not None and is_row_order(table, time)
+    times = rows.times(rows_are_in_order_of_time)
+    if table_columns.has_places or table_columns.ranking is not None:
+        return _pairs_of_rankings(rows, times, unlisted_are_last=options.get("unlisted") == "last")
+    if table_columns.has_sides:
+        data = _pairs_of_sides(rows, times, uses_margin=bool(options.get("margin")))
     else:
-        data = _from_winners(rows, times)
+        data = _pairs_of_winners(rows, times)
     return replace(data, read_as=read_as)
 
 
-def _from_winners(rows: ComparisonRows, times: NDArray[Any] | None) -> PairData:
+def _pairs_of_winners(rows: ComparisonRows, times: NDArray[Any] | None) -> PairData:
     """Comparisons from a column of winners and a column of losers."""
-    return _pairs(rows, times, _signed_magnitudes(rows, np.ones(len(rows))))
+    winner_is_first = np.ones(len(rows))
+    return _pair_data(rows, times, _outcome_with_magnitude(rows, winner_is_first))
 
 
-def _from_sides(rows: ComparisonRows, times: NDArray[Any] | None, is_margin: bool) -> PairData:
+def _pairs_of_sides(
+    rows: ComparisonRows, times: NDArray[Any] | None, uses_margin: bool
+) -> PairData:
     """Comparisons from two columns of items, and further columns that say who won."""
     columns = rows.columns
-    if columns.scores:
-        first_score, second_score = (rows.values[at] for at in columns.scores)
-        difference = first_score - second_score
-        if not is_margin:
-            difference = np.sign(difference)
-        return _pairs(rows, times, difference)
-    if columns.margin is not None:
-        return _pairs(rows, times, rows.values[columns.margin])
     if columns.wins:
-        data = _pairs(rows, times, _signed_magnitudes(rows, np.ones(len(rows))))
-        return _repeated_by_wins(rows, data)
-    return _pairs(rows, times, _signed_magnitudes(rows, _winning_sides(rows)))
+        return _pairs_of_win_counts(rows, times)
+    if columns.scores:
+        first_column, second_column = columns.scores
+        outcome = rows.values[first_column] - rows.values[second_column]
+        if not uses_margin:
+            outcome = np.sign(outcome)
+    elif columns.margin is not None:
+        outcome = rows.values[columns.margin]
+    else:
+        outcome = _outcome_with_magnitude(rows, _winning_side(rows))
+    return _pair_data(rows, times, outcome)
 
 
-def _from_rankings(
+def _pairs_of_rankings(
     rows: ComparisonRows, times: NDArray[Any] | None, unlisted_are_last: bool
 ) -> PairData:
     """Comparisons of all pairs of items of a ranking."""
-    table = _one_row_rankings(rows) if rows.columns.has_places else _long_rankings(rows)
-    item = table.item
-    labels, position = np.unique(item.distinct(), return_inverse=True)
+    if rows.columns.has_places:
+        table = _rankings_in_one_row_each(rows)
+    else:
+        table = _rankings_with_one_item_per_row(rows)
     _refuse_repeated_items(rows, table)
-    weight = rows.weight()[table.first_row]
-    rankings = Rankings(table.ranking, item.per_row(position).astype(np.intp), table.place, weight)
+
+    labels, position_of_text = np.unique(table.item.distinct(), return_inverse=True)
+    rankings = Rankings(
+        ranking=table.ranking,
+        item=table.item.per_row(position_of_text).astype(np.intp),
+        place=table.place,
+        weight=rows.weight()[table.first_row],
+    )
     if unlisted_are_last:
-        rankings = rankings.with_all(len(labels))
+        rankings = rankings.with_all_items(len(labels))
+
     pairs = rankings.pairs
     row_of_pair = table.first_row[pairs.ranking]
-    facts: dict[str, Any] = {
-        name: None if values is None else values[row_of_pair]
-        for name, values in _comparison_facts(rows, times).items()
-    }
-    if facts["clusters"] is None and facts["judges"] is None:
-        facts["clusters"] = pairs.ranking
+    fields_of_pairs: dict[str, Any] = {}
+    for name, values in _groups_judges_clusters_times(rows, times).items():
+        fields_of_pairs[name] = None if values is None else values[row_of_pair]
+    if fields_of_pairs["clusters"] is None and fields_of_pairs["judges"] is None:
+        fields_of_pairs["clusters"] = pairs.ranking  # pairs of one ranking are dependent
     return PairData(
         pairs.first,
         pairs.second,
@@ -274,14 +291,17 @@ def _from_rankings(
         labels,
         contexts={name: values[row_of_pair] for name, values in _contexts(rows).items()},
         rankings=rankings,
-        **facts,
+        **fields_of_pairs,
     )
 
 
-def _pairs(rows: ComparisonRows, times: NDArray[Any] | None, outcome: Array) -> PairData:
+def _pair_data(rows: ComparisonRows, times: NDArray[Any] | None, outcome: Array) -> PairData:
     """One comparison for each row: the outcome is positive if the first item won."""
     weight = rows.weight()
-    sides = _team_sides(rows) if rows.teams else _single_sides(rows)
+    if rows.teams:
+        sides = _sides_with_teams(rows)
+    else:
+        sides = _sides_with_one_item(rows)
     return PairData(
         sides.first,
         sides.second,
@@ -291,41 +311,46 @@ def _pairs(rows: ComparisonRows, times: NDArray[Any] | None, outcome: Array) -> 
         covariates=_covariates(rows),
         contexts=_contexts(rows),
         teams=sides.teams,
-        **_comparison_facts(rows, times),
+        **_groups_judges_clusters_times(rows, times),
     )
 
 
-def _single_sides(rows: ComparisonRows) -> JoinedTeams:
+def _sides_with_one_item(rows: ComparisonRows) -> Sides:
     """The two items of each row."""
     first, second = rows.items()
     problem = "{} is compared with itself. Leave out the row."
     rows.refuse(first.codes == second.codes, problem, first)
-    labels, position = np.unique(first.distinct(), return_inverse=True)
-    return JoinedTeams(
-        first.per_row(position).astype(np.intp),
-        second.per_row(position).astype(np.intp),
-        labels,
-        None,
+    labels, position_of_text = np.unique(first.distinct(), return_inverse=True)
+    return Sides(
+        first=first.per_row(position_of_text).astype(np.intp),
+        second=second.per_row(position_of_text).astype(np.intp),
+        items=labels,
+        teams=None,
     )
 
 
-def _team_sides(rows: ComparisonRows) -> JoinedTeams:
+def _sides_with_teams(rows: ComparisonRows) -> Sides:
     """The two teams of each row, without a common member."""
     first, second = rows.teams
-    codes = first.codes * len(second.teams) + second.codes
-    for row in np.sort(np.unique(codes, return_index=True)[1]).tolist():
+    # Two teams that meet several times are checked in the first row only.
+    code_of_pair = first.codes * len(second.teams) + second.codes
+    first_row_of_pair = np.unique(code_of_pair, return_index=True)[1]
+    for row in np.sort(first_row_of_pair).tolist():
         members = first.teams[first.codes[row]].members
         opponents = second.teams[second.codes[row]].members
-        common = set(members).intersection(opponents)
-        if common:
+        common_members = set(members).intersection(opponents)
+        if common_members:
+            name = shown_value(min(common_members))
             raise rows.table.error(
-                f"{shown_value(min(common))} is on both sides. Correct the row, or leave it out.",
+                f"{name} is on both sides. Correct the row, or leave it out.",
                 int(rows.numbers[row]),
             )
     return join_teams(first, second)
 
 
-def _comparison_facts(rows: ComparisonRows, times: NDArray[Any] | None) -> dict[str, Any]:
+def _groups_judges_clusters_times(
+    rows: ComparisonRows, times: NDArray[Any] | None
+) -> dict[str, Any]:
     """Groups, judges, clusters and times of the rows, as fields of PairData."""
     columns = rows.columns
     return {
@@ -338,35 +363,37 @@ def _comparison_facts(rows: ComparisonRows, times: NDArray[Any] | None) -> dict[
 
 def _contexts(rows: ComparisonRows) -> dict[str, NDArray[Any]]:
     """Labels of the conditions of the rows, by name of the column."""
-    return {rows.table.names[at]: rows.labels[at].labels() for at in rows.columns.context}
+    names = rows.table.names
+    return {names[position]: rows.labels[position].labels() for position in rows.columns.context}
 
 
 def _covariates(rows: ComparisonRows) -> dict[str, NDArray[Any]]:
     """Covariates of the rows: numbers if every cell is one, else labels of categories."""
     covariates: dict[str, NDArray[Any]] = {}
-    for at in rows.columns.covariates:
-        cells = rows.labels[at]
+    for position in rows.columns.covariates:
+        cells = rows.labels[position]
         numbers = [finite_number(text) for text in cells.texts]
-        values: Any = cells.texts if None in numbers else np.array(numbers, np.float64)
-        covariates[rows.table.names[at]] = cells.per_row(values)
+        are_numbers = None not in numbers
+        value_of_text: Any = np.array(numbers, np.float64) if are_numbers else cells.texts
+        covariates[rows.table.names[position]] = cells.per_row(value_of_text)
     for first, second in rows.columns.differences:
         name = " − ".join(rows.names((first, second)))
         covariates[name] = rows.values[first] - rows.values[second]
     return covariates
 
 
-def _signed_magnitudes(rows: ComparisonRows, sign: Array) -> Array:
-    """The outcomes of rows from the side that won, ties and magnitudes.
+def _outcome_with_magnitude(rows: ComparisonRows, winning_side: Array) -> Array:
+    """The outcomes of rows: the margin of the first item, from ties and magnitudes.
 
     Parameters
     ----------
     rows : ComparisonRows
         The rows.
-    sign : ndarray of shape (n_rows,)
+    winning_side : ndarray of shape (n_rows,)
         1 if the first item won, -1 if the second item won, 0 for a tie.
     """
     columns = rows.columns
-    is_tie = sign == 0
+    is_tie = winning_side == 0
     if columns.tie is not None:
         tie = rows.labels[columns.tie]
         problem = "the tie is {}, expected 1 or 0, true or false, yes or no."
@@ -379,11 +406,11 @@ def _signed_magnitudes(rows: ComparisonRows, sign: Array) -> Array:
         rows.refuse(magnitude < 0, problem, magnitude)
         problem = "the row is a tie, but its magnitude is {}. Write 0 or nothing, or no tie."
         rows.refuse(is_tie & (magnitude > 0), problem, magnitude)
-    direction = np.where(sign < 0, -1.0, 1.0)
-    return direction * magnitude + 0.0  # minus zero becomes zero
+    sign = np.where(winning_side < 0, -1.0, 1.0)
+    return sign * magnitude + 0.0  # minus zero becomes zero
 
 
-def _winning_sides(rows: ComparisonRows) -> Array:
+def _winning_side(rows: ComparisonRows) -> Array:
     """1 if the first side won, -1 if the second side won, 0 for a tie.
 
     A word of the outcome is the name of a side's column, an item if it is one of the two items in
@@ -391,78 +418,107 @@ def _winning_sides(rows: ComparisonRows) -> Array:
     """
     assert rows.columns.outcome is not None
     outcome = rows.labels[rows.columns.outcome]
-    words = outcome.texts
-    sign_by_item, is_item = _winners_by_item(rows, outcome)
-    side_of_known_word = comparison_words.meanings(words)
-    names = rows.names(rows.columns.items)
-    side_of_column = {names[0].lower(): 1.0, names[1].lower(): -1.0}
-    side_of_word = np.full(len(words), np.nan)
-    for k, (word, side) in enumerate(zip(words, side_of_known_word, strict=True)):
-        if word.lower() in side_of_column:
-            side_of_word[k] = side_of_column[word.lower()]
-        elif not is_item[k] and side is not None:
-            side_of_word[k] = side
-    unknown = np.flatnonzero(np.isnan(side_of_word) & ~is_item)
-    if len(unknown):
-        _refuse_words(rows, outcome, unknown, names)
-    sign_by_word = outcome.per_row(side_of_word)
-    sign = np.where(np.isnan(sign_by_word), sign_by_item, sign_by_word)
+    item_outcomes = _read_outcomes_as_items(rows, outcome)
+    side_of_word = _sides_of_words(rows, outcome.texts, item_outcomes.is_item)
+    is_unknown = np.isnan(side_of_word) & ~item_outcomes.is_item
+    if is_unknown.any():
+        _refuse_words(rows, outcome, np.flatnonzero(is_unknown))
+
+    side_by_item = item_outcomes.winning_side
+    side_by_word = outcome.per_row(side_of_word)
+    winning_side = np.where(np.isnan(side_by_word), side_by_item, side_by_word)
     rows.refuse(
-        ~np.isnan(sign_by_item) & (sign_by_item != sign),
+        ~np.isnan(side_by_item) & (side_by_item != winning_side),
         "the winner {} can be understood in two ways: as an item, and as a word for a side or a "
         "tie. Rename the item or the column.",
         outcome,
     )
-    return sign
+    return winning_side
 
 
-def _winners_by_item(rows: ComparisonRows, outcome: Labels) -> tuple[Array, NDArray[np.bool_]]:
-    """Read the outcomes as labels of items.
+class _ItemOutcomes(NamedTuple):
+    """Outcomes that are read as the name of the item that won.
 
-    Returns
-    -------
-    by_item : ndarray of shape (n_rows,)
-        1 if the outcome is the first item, -1 if it is the second item, else NaN.
+    Attributes
+    ----------
+    winning_side : ndarray of shape (n_rows,)
+        1 if the outcome is the first item of the row, -1 if it is the second item, else NaN.
     is_item : ndarray of bool, shape (n_words,)
         Whether a word of the outcome is one of the two items in all its rows.
     """
-    first, second = rows.items()
+
+    winning_side: Array
+    is_item: NDArray[np.bool_]
+
+
+def _read_outcomes_as_items(rows: ComparisonRows, outcome: Labels) -> _ItemOutcomes:
+    """Compare each outcome with the labels of the two items of its row."""
+    first, second = rows.items()  # with the same texts
     words = outcome.texts
     code_of_item = {label: code for code, label in enumerate(first.texts)}
-    item = outcome.per_row([code_of_item.get(word, -1) for word in words])
-    by_item = np.full(len(rows), np.nan)
-    by_item[item == second.codes] = -1.0
-    by_item[item == first.codes] = 1.0
-    n_rows = np.bincount(outcome.codes)
-    is_item = np.bincount(outcome.codes, ~np.isnan(by_item)) == n_rows
+    item_code = outcome.per_row([code_of_item.get(word, -1) for word in words])
+    winning_side = np.full(len(rows), np.nan)
+    winning_side[item_code == second.codes] = -1.0
+    winning_side[item_code == first.codes] = 1.0
+
+    n_rows_of_word = np.bincount(outcome.codes)
+    n_rows_with_item = np.bincount(outcome.codes, weights=~np.isnan(winning_side))
+    is_item = n_rows_with_item == n_rows_of_word
+    is_result = _is_number_for_result(words, is_item)
+    winning_side[outcome.per_row(is_result)] = np.nan
+    return _ItemOutcomes(winning_side, is_item & ~is_result)
+
+
+def _is_number_for_result(words: list[str], is_item: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Mask of the numbers among the words if they say who won; all False if they name items.
+
+    A column is read in one way: if one number is no item, and all numbers have a meaning, then all
+    of them are results, although some are names of items, too.
+    """
     is_number = np.array([finite_number(word) is not None for word in words])
-    sides = np.array(comparison_words.meanings(words), dtype=object)
-    if not is_item[is_number].all() and None not in sides[is_number]:
-        # a column is read in one way: these numbers are results, although some are items, too
-        is_item &= ~is_number
-        by_item[outcome.per_row(is_number)] = np.nan
-    return by_item, is_item
+    outcomes = np.array(comparison_words.outcomes_of_words(words), dtype=object)
+    all_name_items = is_item[is_number].all()
+    all_have_meaning = None not in outcomes[is_number]
+    if all_name_items or not all_have_meaning:
+        return np.zeros(len(words), dtype=bool)
+    return is_number
 
 
-def _refuse_words(
-    rows: ComparisonRows, outcome: Labels, unknown: Indices, side_names: list[str]
-) -> None:
+def _sides_of_words(rows: ComparisonRows, words: list[str], is_item: NDArray[np.bool_]) -> Array:
+    """The side that each word of the outcome stands for: 1, -1, 0 for a tie, NaN if none."""
+    first_column, second_column = rows.names(rows.columns.items)
+    side_of_column = {first_column.lower(): 1.0, second_column.lower(): -1.0}
+    side_of_word = np.full(len(words), np.nan)
+    known_sides = comparison_words.outcomes_of_words(words)
+    for code, (word, known_side) in enumerate(zip(words, known_sides, strict=True)):
+        if word.lower() in side_of_column:
+            side_of_word[code] = side_of_column[word.lower()]
+        elif known_side is not None and not is_item[code]:
+            side_of_word[code] = known_side
+    return side_of_word
+
+
+def _refuse_words(rows: ComparisonRows, outcome: Labels, unknown_codes: Indices) -> None:
     """Refuse words of the outcome that are neither items nor known words."""
-    n_rows = np.bincount(outcome.codes)
-    words = [
-        f"{shown_value(outcome.texts[code])} ({count(n_rows[code], 'row')})" for code in unknown
-    ]
+    n_rows_of_word = np.bincount(outcome.codes)
+    words = []
+    for code in unknown_codes:
+        n_rows = count(n_rows_of_word[code], "row")
+        words.append(f"{shown_value(outcome.texts[code])} ({n_rows})")
+    side_names = ", ".join(map(shown_value, rows.names(rows.columns.items)))
     rows.refuse(
-        np.isin(outcome.codes, unknown),
-        f"the winner is {join_words(words, 20)}, expected "
-        f"{', '.join(map(shown_value, side_names))}, one of the two items or 'tie'; also "
-        f"understood: {', '.join(comparison_words.EXAMPLES)}, 1, 2, 0.5.",
+        np.isin(outcome.codes, unknown_codes),
+        f"the winner is {join_words(words, 20)}, expected {side_names}, one of the two items or "
+        f"'tie'; also understood: {', '.join(comparison_words.EXAMPLES)}, 1, 2, 0.5.",
     )
 
 
-def _repeated_by_wins(rows: ComparisonRows, data: PairData) -> PairData:
-    """As many comparisons as the numbers of wins and ties."""
-    counts = np.column_stack([rows.values[at] for at in rows.columns.wins])
+def _pairs_of_win_counts(rows: ComparisonRows, times: NDArray[Any] | None) -> PairData:
+    """As many comparisons for each row as its numbers of wins and ties."""
+    first_side_wins = _outcome_with_magnitude(rows, np.ones(len(rows)))
+    one_pair_per_row = _pair_data(rows, times, first_side_wins)
+    # (n_rows, n_outcomes): wins of the first side, wins of the second side, ties
+    counts = np.column_stack([rows.values[position] for position in rows.columns.wins])
     for column in counts.T:
         problem = "the number of wins is {}, expected a whole number from 0."
         rows.refuse((column < 0) | (column != np.round(column)), problem, column)
@@ -471,10 +527,13 @@ def _repeated_by_wins(rows: ComparisonRows, data: PairData) -> PairData:
             f"the wins count {counts.sum():.0f} comparisons, at most {MAX_COMPARISONS} are read; "
             "divide the counts, or pass one row for each outcome with a weight."
         )
+    # Repeat each cell of the counts, by its number in row-major order, as often as it says.
     n_outcomes = counts.shape[1]
-    cells = np.repeat(np.arange(counts.size), counts.ravel().astype(np.intp))
-    outcome = np.array([1.0, -1.0, 0.0])[cells % n_outcomes]
-    return replace(data.take(cells // n_outcomes), outcome=outcome)
+    cell_of_pair = np.repeat(np.arange(counts.size), counts.ravel().astype(np.intp))
+    row_of_pair = cell_of_pair // n_outcomes
+    outcome_of_column = np.array([1.0, -1.0, 0.0])
+    outcome_of_pair = outcome_of_column[cell_of_pair % n_outcomes]
+    return replace(one_pair_per_row.take(row_of_pair), outcome=outcome_of_pair)
 
 
 class _RankingTable(NamedTuple):
@@ -482,14 +541,14 @@ class _RankingTable(NamedTuple):
 
     Attributes
     ----------
-    ranking : ndarray of int, shape (n_items,)
-        Number of the ranking.
+    ranking : ndarray of int, shape (n_entries,)
+        Number of the ranking of each entry, which is an item in a ranking.
     item : Labels
         The items.
-    place : ndarray of shape (n_items,)
+    place : ndarray of shape (n_entries,)
         Places; inf is no place.
-    row : ndarray of int, shape (n_items,)
-        Row of the file that has the item.
+    row : ndarray of int, shape (n_entries,)
+        Row of the file that has the entry.
     first_row : ndarray of int, shape (n_rankings,)
         First row of each ranking.
     names : list
@@ -504,60 +563,74 @@ class _RankingTable(NamedTuple):
     names: list[Any]
 
 
-def _long_rankings(rows: ComparisonRows) -> _RankingTable:
-    """Rankings with one item a row."""
+def _rankings_with_one_item_per_row(rows: ComparisonRows) -> _RankingTable:
+    """Rankings of which each row has one item and its place."""
     columns = rows.columns
     assert columns.ranking is not None
     assert columns.place is not None
     ranking = rows.labels[columns.ranking]
-    first_row = np.unique(ranking.codes, return_index=True)[1]
+    first_row_of_ranking = np.unique(ranking.codes, return_index=True)[1]
     weight = rows.weight()
+    weight_in_first_row = weight[first_row_of_ranking][ranking.codes]
     problem = "the weight is {}, and another one in the same ranking."
-    rows.refuse(weight != weight[first_row][ranking.codes], problem, weight)
+    rows.refuse(weight != weight_in_first_row, problem, weight)
     (item,) = rows.items()
-    place = _places(rows, rows.labels[columns.place])
-    row = np.arange(len(rows))
-    return _RankingTable(ranking.codes, item, place, row, first_row, ranking.texts)
+    return _RankingTable(
+        ranking=ranking.codes,
+        item=item,
+        place=_places(rows, rows.labels[columns.place]),
+        row=np.arange(len(rows)),
+        first_row=first_row_of_ranking,
+        names=ranking.texts,
+    )
 
 
-def _one_row_rankings(rows: ComparisonRows) -> _RankingTable:
-    """Rankings with one ranking a row: the best item, the second best, …"""
-    columns = rows.items()
-    codes = np.stack([column.codes for column in columns], axis=1)
-    has_item = np.array([text != "" for text in columns[0].texts])[codes]
-    ranking, column = np.nonzero(has_item)
-    item = columns[0]._replace(codes=codes[ranking, column]).take(np.arange(len(ranking)))
-    place = (column + 1).astype(np.float64)
-    row = np.arange(len(rows))
-    return _RankingTable(ranking, item, place, ranking, row, rows.numbers.tolist())
+def _rankings_in_one_row_each(rows: ComparisonRows) -> _RankingTable:
+    """Rankings of which each is a row: the best item, the second best, …"""
+    column_of_place = rows.items()  # all with the same texts
+    texts = column_of_place[0].texts
+    codes = np.stack([column.codes for column in column_of_place], axis=1)
+    is_named = np.array([text != "" for text in texts])
+    row, column_number = np.nonzero(is_named[codes])
+    item = Labels(codes[row, column_number], texts, column_of_place[0].are_words)
+    every_entry = np.arange(len(row))
+    return _RankingTable(
+        ranking=row,
+        item=item.take(every_entry),  # drops the empty text
+        place=(column_number + 1).astype(np.float64),
+        row=row,
+        first_row=np.arange(len(rows)),
+        names=rows.numbers.tolist(),
+    )
 
 
 def _refuse_repeated_items(rows: ComparisonRows, table: _RankingTable) -> None:
     """Refuse an item that is in a ranking twice."""
-    codes = table.ranking * len(table.item.texts) + table.item.codes
-    order = np.argsort(codes, kind="stable")
-    repeated = order[1:][np.diff(codes[order]) == 0]
-    if not len(repeated):
+    code_of_entry = table.ranking * len(table.item.texts) + table.item.codes  # ranking and item
+    order = np.argsort(code_of_entry, kind="stable")
+    equals_previous = np.diff(code_of_entry[order]) == 0
+    repeated_entries = order[1:][equals_previous]
+    if not len(repeated_entries):
         return
-    at = repeated[0]
-    item = shown_value(table.item.texts[table.item.codes[at]])
-    ranking = table.names[table.ranking[at]]
+    entry = repeated_entries[0]
+    item = shown_value(table.item.texts[table.item.codes[entry]])
+    ranking = table.names[table.ranking[entry]]
     raise rows.table.error(
         f"{item} is in the ranking {ranking} twice; an item has one place in it.",
-        int(rows.numbers[table.row[at]]),
+        int(rows.numbers[table.row[entry]]),
     )
 
 
 def _places(rows: ComparisonRows, cells: Labels) -> Array:
     """Places as numbers, inf for items without a place."""
-    places = [
-        np.inf if text.lower() in comparison_words.UNPLACED else finite_number(text)
-        for text in cells.texts
-    ]
+    place_of_text: list[float | None] = []
+    for text in cells.texts:
+        is_unplaced = text.lower() in comparison_words.UNPLACED
+        place_of_text.append(np.inf if is_unplaced else finite_number(text))
     rows.refuse(
-        cells.per_row([place is None or place <= 0 for place in places]),
+        cells.per_row([place is None or place <= 0 for place in place_of_text]),
         "the place is {}, expected a number from 1, or nothing, DNF, DSQ, … for an item that took "
         "part and has no place.",
         cells,
     )
-    return cells.per_row(np.array(places, np.float64))
+    return cells.per_row(np.array(place_of_text, np.float64))

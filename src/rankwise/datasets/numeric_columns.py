@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rankwise.arrays import Array, Mask
-from rankwise.datasets.column_values import distinct_cells, is_number, is_text, with_nulls
+from rankwise.datasets.column_values import (
+    distinct_cells,
+    is_number,
+    is_text,
+    replace_words_by_nulls,
+)
 from rankwise.datasets.files import import_arrow
 from rankwise.datasets.table_files import TableFile
 from rankwise.datasets.vocabulary import GAPS, MISSING, as_text, finite_number, shown_value
@@ -140,7 +145,7 @@ def without_words(column: pa.ChunkedArray, words: Sequence[str]) -> pa.ChunkedAr
     if not words or not (is_text(column) or is_number(column.type)):
         return column
     if is_text(column):
-        return with_nulls(column, frozenset(word.strip().lower() for word in words))
+        return replace_words_by_nulls(column, frozenset(word.strip().lower() for word in words))
     arrow = import_arrow()
     compute = import_arrow("pyarrow.compute")
     numbers = [number for word in words if (number := finite_number(word)) is not None]
@@ -178,7 +183,7 @@ def parse_numbers(
             return head
     arrow = import_arrow()
     compute = import_arrow("pyarrow.compute")
-    cells = compute.utf8_trim_whitespace(with_nulls(column, MISSING | GAPS))
+    cells = compute.utf8_trim_whitespace(replace_words_by_nulls(column, MISSING | GAPS))
     plain = cells
     if decimal == ",":
         without_points = compute.replace_substring(cells, ".", "_")  # no number has a point then

@@ -70,68 +70,86 @@ class Rankings:
         """Number of rankings."""
         return len(self.weight)
 
-    def among(self, pairs: Any, items: Indices) -> Rankings:
+    def rankings_of_pairs(self, pairs: Any, items: Indices) -> Rankings:
         """Return the rankings of some of the pairs, with these items numbered from 0."""
         is_chosen = np.zeros(self.n_rankings, bool)
         is_chosen[self.pairs.ranking[pairs]] = True
-        new_number = np.cumsum(is_chosen) - 1
-        rows = is_chosen[self.ranking]
-        item = np.searchsorted(items, self.item[rows])
-        ranking = new_number[self.ranking[rows]]
-        return Rankings(ranking, item, self.place[rows], self.weight[is_chosen])
-
-    def with_all(self, n_items: int) -> Rankings:
-        """Return rankings that contain all items; added items have no place."""
-        named = np.zeros((self.n_rankings, n_items), bool)
-        named[self.ranking, self.item] = True
-        ranking, item = np.nonzero(~named)
+        new_number_of_ranking = np.cumsum(is_chosen) - 1
+        is_row_chosen = is_chosen[self.ranking]
         return Rankings(
-            np.r_[self.ranking, ranking],
-            np.r_[self.item, item],
-            np.r_[self.place, np.full(len(item), np.inf)],
-            self.weight,
+            ranking=new_number_of_ranking[self.ranking[is_row_chosen]],
+            item=np.searchsorted(items, self.item[is_row_chosen]),
+            place=self.place[is_row_chosen],
+            weight=self.weight[is_chosen],
+        )
+
+    def with_all_items(self, n_items: int) -> Rankings:
+        """Return rankings that contain all items; added items have no place."""
+        is_listed = np.zeros((self.n_rankings, n_items), bool)
+        is_listed[self.ranking, self.item] = True
+        ranking_to_extend, added_item = np.nonzero(~is_listed)
+        no_place = np.full(len(added_item), np.inf)
+        return Rankings(
+            ranking=np.concatenate([self.ranking, ranking_to_extend]),
+            item=np.concatenate([self.item, added_item]),
+            place=np.concatenate([self.place, no_place]),
+            weight=self.weight,
         )
 
     @cached_property
     def pairs(self) -> RankedPairs:
         """All pairs of items of a ranking of which at least one has a place."""
-        order = np.argsort(self.ranking, kind="stable")
-        sizes = np.bincount(self.ranking, minlength=self.n_rankings)
-        n_single = int(np.sum(sizes < 2))
-        if 0 < n_single < len(sizes):
+        n_items_of_ranking = np.bincount(self.ranking, minlength=self.n_rankings)
+        n_with_one_item = int(np.sum(n_items_of_ranking < 2))
+        if 0 < n_with_one_item < self.n_rankings:
             warn_user(
-                f"{n_single:,} of {len(sizes):,} rankings have one item only and are ignored."
+                f"{n_with_one_item:,} of {self.n_rankings:,} rankings have one item only and are "
+                "ignored."
             )
-        starts = np.cumsum(sizes) - sizes
-        blocks = []
-        for size in np.unique(sizes[sizes > 1]):
-            rankings = np.flatnonzero(sizes == size)
-            rows = order[starts[rankings][:, None] + np.arange(size)]
-            blocks.append(self._pairs_of_rows(rankings, rows))
+        rows_by_ranking = np.argsort(self.ranking, kind="stable")
+        start_of_ranking = np.cumsum(n_items_of_ranking) - n_items_of_ranking
+        blocks = []  # one for all rankings with the same number of items
+        for n_items in np.unique(n_items_of_ranking[n_items_of_ranking > 1]):
+            rankings = np.flatnonzero(n_items_of_ranking == n_items)
+            # (n_rankings, n_items): the rows of each ranking
+            positions = start_of_ranking[rankings][:, np.newaxis] + np.arange(n_items)
+            blocks.append(self._pairs_of_rows(rankings, rows_by_ranking[positions]))
         if not any(len(block.first) for block in blocks):
             raise ValueError(
                 "no ranking has two items with a place; check which column is the ranking (a race, "
                 "a ballot), which one the item, and which one the place."
             )
-        columns = zip(*blocks, strict=True)
-        return RankedPairs(*(np.concatenate(column) for column in columns))
+        return RankedPairs(
+            first=np.concatenate([block.first for block in blocks]),
+            second=np.concatenate([block.second for block in blocks]),
+            outcome=np.concatenate([block.outcome for block in blocks]),
+            weight=np.concatenate([block.weight for block in blocks]),
+            ranking=np.concatenate([block.ranking for block in blocks]),
+        )
 
     def _pairs_of_rows(self, rankings: Indices, rows: NDArray[np.intp]) -> RankedPairs:
         """The pairs of rankings of one size; `rows` has the rows of each ranking."""
-        size = rows.shape[1]
-        i, j = np.triu_indices(size, 1)
-        first = rows[:, i].ravel()
-        second = rows[:, j].ravel()
-        ranking = np.repeat(rankings, len(i))
-        has_place = np.isfinite(np.minimum(self.place[first], self.place[second]))
-        first = first[has_place]
-        second = second[has_place]
-        ranking = ranking[has_place]
-        is_above = self.place[first] < self.place[second]
-        is_below = self.place[first] > self.place[second]
-        outcome = is_above.astype(np.float64) - is_below
-        weight = 2 / size * self.weight[ranking]
-        return RankedPairs(self.item[first], self.item[second], outcome, weight, ranking)
+        n_items = rows.shape[1]
+        first_column, second_column = np.triu_indices(n_items, 1)  # each pair of columns once
+        first_row = rows[:, first_column].ravel()
+        second_row = rows[:, second_column].ravel()
+        ranking = np.repeat(rankings, len(first_column))
+
+        better_place = np.minimum(self.place[first_row], self.place[second_row])
+        one_has_place = np.isfinite(better_place)
+        first_row = first_row[one_has_place]
+        second_row = second_row[one_has_place]
+        ranking = ranking[one_has_place]
+
+        is_above = self.place[first_row] < self.place[second_row]
+        is_below = self.place[first_row] > self.place[second_row]
+        return RankedPairs(
+            first=self.item[first_row],
+            second=self.item[second_row],
+            outcome=is_above.astype(np.float64) - is_below,
+            weight=2 / n_items * self.weight[ranking],
+            ranking=ranking,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,12 +245,13 @@ class PairData:
         ndarray of bool, shape (n_pairs,)
             The mask.
         """
-        is_side = np.zeros(self.n_sides, bool)
+        side_has_item = np.zeros(self.n_sides, bool)
         if self.teams is None:
-            is_side[item] = True
+            side_has_item[item] = True
         else:
-            is_side[self.teams.team[self.teams.item == item]] = True
-        return is_side[self.first] | is_side[self.second]
+            teams_of_item = self.teams.team[self.teams.item == item]
+            side_has_item[teams_of_item] = True
+        return side_has_item[self.first] | side_has_item[self.second]
 
     def graph(self) -> PairGraph:
         """Return the comparisons as a preference graph, the `y` of a ranker.
@@ -259,16 +278,26 @@ class PairData:
         tuple of PairData and ndarray
             The comparisons, and the old position of each item.
         """
-        ends = np.stack([self.first, self.second])
+        sides = np.stack([self.first, self.second])  # numbers of teams or of items
+        occurring_sides, (first, second) = np.unique(sides, return_inverse=True)
+        teams = None
+        rankings = None
         if self.teams is not None:
-            used_teams, (first, second) = np.unique(ends, return_inverse=True)
-            teams, members = self.teams.take(used_teams).compact()
-            items = self.items[members]
-            return replace(self, first=first, second=second, items=items, teams=teams), members
-        members, (first, second) = np.unique(ends, return_inverse=True)
-        rankings = self.rankings and self.rankings.among(slice(None), members)
-        items = self.items[members]
-        return replace(self, first=first, second=second, items=items, rankings=rankings), members
+            teams, positions = self.teams.take(occurring_sides).compact()
+        else:
+            positions = occurring_sides
+            if self.rankings is not None:
+                all_pairs = slice(None)
+                rankings = self.rankings.rankings_of_pairs(all_pairs, items=positions)
+        compact_data = replace(
+            self,
+            first=first,
+            second=second,
+            items=self.items[positions],
+            teams=teams,
+            rankings=rankings,
+        )
+        return compact_data, positions
 
     def take(self, rows: NDArray[Any]) -> PairData:
         """Return some of the comparisons, by their numbers, which may be repeated, or a mask.
@@ -285,28 +314,29 @@ class PairData:
         """
         rankings = self.rankings
         if rankings is not None:
-            rankings = rankings.among(rows, np.arange(self.n_items))
+            rankings = rankings.rankings_of_pairs(rows, items=np.arange(self.n_items))
         return replace(
             self,
             first=self.first[rows],
             second=self.second[rows],
             outcome=self.outcome[rows],
             weight=self.weight[rows],
-            groups=_take(self.groups, rows),
-            judges=_take(self.judges, rows),
-            clusters=_take(self.clusters, rows),
-            times=_take(self.times, rows),
+            groups=_take_rows(self.groups, rows),
+            judges=_take_rows(self.judges, rows),
+            clusters=_take_rows(self.clusters, rows),
+            times=_take_rows(self.times, rows),
             covariates={name: values[rows] for name, values in self.covariates.items()},
             contexts={name: values[rows] for name, values in self.contexts.items()},
             rankings=rankings,
         )
 
 
-def _take(values: NDArray[Any] | None, rows: NDArray[Any]) -> NDArray[Any] | None:
+def _take_rows(values: NDArray[Any] | None, rows: NDArray[Any]) -> NDArray[Any] | None:
+    """Return the values of these rows; None stays None."""
     if values is None:
         return None
-    taken: NDArray[Any] = values[rows]
-    return taken
+    values_of_rows: NDArray[Any] = values[rows]
+    return values_of_rows
 
 
 # Reading ----------------------------------------------------------------------------------------
@@ -367,18 +397,13 @@ def validate_columns(options: PairColumns) -> PairColumns:
     check_option("unlisted", options.get("unlisted", "absent"), ("absent", "last"))
     for name, (least, most) in N_COLUMNS.items():
         _check_n_columns(name, options.get(name), least, most)
-    for name in ("scores", "wins"):
-        if options.get(name) is not None and options.get("sides") is None:
-            raise ValueError(f"{name}= needs sides=, the two columns with the items.")
+    _check_ways_to_name_winner(options)
     separator = options.get("team_separator")
     if separator is not None and (not isinstance(separator, str) or not separator):
         raise ValueError(
             f"team_separator={separator!r}; expected the text between the members of a team, such "
             "as '+'."
         )
-    results = [name for name in ("outcome", "wins", "scores") if options.get(name) is not None]
-    if len(results) > 1:
-        raise ValueError(f"{' and '.join(results)} exclude each other; pass one of them.")
     defaults: PairColumns = {
         "winner": "winner",
         "loser": "loser",
@@ -386,6 +411,16 @@ def validate_columns(options: PairColumns) -> PairColumns:
         "place": "place",
     }
     return {**defaults, **options}
+
+
+def _check_ways_to_name_winner(options: PairColumns) -> None:
+    """Refuse scores and wins without sides, and several columns that say who won."""
+    for name in ("scores", "wins"):
+        if options.get(name) is not None and options.get("sides") is None:
+            raise ValueError(f"{name}= needs sides=, the two columns with the items.")
+    passed = [name for name in ("outcome", "wins", "scores") if options.get(name) is not None]
+    if len(passed) > 1:
+        raise ValueError(f"{' and '.join(passed)} exclude each other; pass one of them.")
 
 
 def _check_n_columns(name: str, columns: Any, least: int, most: int) -> None:
@@ -413,50 +448,67 @@ def infer_columns(options: PairColumns, names: Sequence[str]) -> tuple[PairColum
     read_as : str
         The recognized columns as text; empty if there are none.
     """
-    plain_names = [re.sub(r"[\s_]", "", name).lower() for name in names]
-    roles = [options.get(role) for role in ("sides", "outcome", "ranking", "places")]
-    has_role = any(role is not None for role in roles)
-    has_other_names = options["winner"] != "winner" or options["loser"] != "loser"
-    if has_role or has_other_names or "loser" in plain_names:
+    if _names_winner(options, names):
+        return options, ""
+    pairs_of_sides = _columns_with_usual_names(names, comparison_words.SIDES)
+    outcomes = _columns_with_usual_names(names, comparison_words.OUTCOMES)
+    pairs_of_scores = _columns_with_usual_names(names, comparison_words.SCORES)
+    n_results = len(outcomes) or len(pairs_of_scores)  # scores count without an outcome only
+    if len(pairs_of_sides) != 1 or n_results != 1:
         return options, ""
 
-    def find(usual_names: Sequence[tuple[str, ...]]) -> list[list[str]]:
-        """The columns of each tuple of names that occurs once in the table."""
-        columns = []
-        for usual in usual_names:
-            if all(plain_names.count(name) == 1 for name in usual):
-                columns.append([names[plain_names.index(name)] for name in usual])
-        return columns
-
-    sides = find(comparison_words.SIDES)
-    outcomes = find(comparison_words.OUTCOMES)
-    scores = find(comparison_words.SCORES)
-    if len(sides) != 1 or len(outcomes or scores) != 1:
-        return options, ""
-    first, second = sides[0]
-    read_as = f"{first!r} and {second!r} are read as the two sides, "
+    sides = pairs_of_sides[0]
+    read_as = f"{sides[0]!r} and {sides[1]!r} are read as the two sides, "
     if outcomes:
-        (outcome,) = outcomes[0]
-        with_outcome: PairColumns = {**options, "sides": sides[0], "outcome": outcome}
+        outcome = outcomes[0][0]
+        with_outcome: PairColumns = {**options, "sides": sides, "outcome": outcome}
         return with_outcome, f"{read_as}{outcome!r} as the outcome"
-    first_score, second_score = scores[0]
-    with_scores: PairColumns = {**options, "sides": sides[0], "scores": scores[0]}
-    return with_scores, f"{read_as}{first_score!r} and {second_score!r} as their scores"
+    scores = pairs_of_scores[0]
+    with_scores: PairColumns = {**options, "sides": sides, "scores": scores}
+    return with_scores, f"{read_as}{scores[0]!r} and {scores[1]!r} as their scores"
 
 
-def from_lists(lists: Sequence[Any]) -> dict[str, list[Any]]:
+def _names_winner(options: PairColumns, names: Sequence[str]) -> bool:
+    """Whether the options, or a column of losers, say how winners are named."""
+    for role in ("sides", "outcome", "ranking", "places"):
+        if options.get(role) is not None:
+            return True
+    if options["winner"] != "winner" or options["loser"] != "loser":
+        return True
+    return "loser" in map(_plain_name, names)
+
+
+def _columns_with_usual_names(
+    names: Sequence[str], usual_names: Sequence[tuple[str, ...]]
+) -> list[list[str]]:
+    """The columns of each tuple of usual names of which each is the name of exactly one column."""
+    plain_names = [_plain_name(name) for name in names]
+    columns = []
+    for usual in usual_names:
+        if all(plain_names.count(name) == 1 for name in usual):
+            columns.append([names[plain_names.index(name)] for name in usual])
+    return columns
+
+
+def _plain_name(name: str) -> str:
+    """The name of a column in lower case, without spaces and underscores."""
+    return re.sub(r"[\s_]", "", name).lower()
+
+
+def columns_of_ranking_lists(rankings: Sequence[Any]) -> dict[str, list[Any]]:
     """A long table of rankings from lists of items, best first; a tuple or set shares a place."""
     columns: dict[str, list[Any]] = {"ranking": [], "item": [], "place": []}
-    for k, ranked in enumerate(lists):
-        if isinstance(ranked, str) or not hasattr(ranked, "__iter__"):
+    for number, ranking in enumerate(rankings):
+        if isinstance(ranking, str) or not hasattr(ranking, "__iter__"):
             raise TypeError(
-                f"ranking {k} is {ranked!r}, expected a list of items, the best one first."
+                f"ranking {number} is {ranking!r}, expected a list of items, the best one first."
             )
         place = 1
-        for entry in ranked:
-            members = list(entry) if isinstance(entry, (tuple, list, set, frozenset)) else [entry]
-            columns["item"] += members
-            columns["place"] += [place] * len(members)
-            columns["ranking"] += [k] * len(members)
-            place += len(members)
+        for entry in ranking:
+            shares_place = isinstance(entry, (tuple, list, set, frozenset))
+            items = list(entry) if shares_place else [entry]
+            columns["item"] += items
+            columns["place"] += [place] * len(items)
+            columns["ranking"] += [number] * len(items)
+            place += len(items)
     return columns

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rankwise.datasets.files import PathLike, numbered_lines
 from rankwise.datasets.table_files import FrameTable
@@ -16,8 +16,8 @@ SUFFIXES = (".soc", ".soi", ".toc", ".toi")  # strict or tied, complete or incom
 MAX_ROWS = 10**8  # items of all ballots
 
 _NAME = re.compile(r"#\s*ALTERNATIVE NAME (\d+):(.*)")
-_ORDER = re.compile(r"(\d+)\s*:(.+)")
-_PLACE = re.compile(r"\{([^{}]*)\}|([^,{}]+)")
+_ORDER = re.compile(r"(?P<voters>\d+)\s*:(?P<order>.+)")
+_PLACE = re.compile(r"\{[^{}]*\}|[^,{}]+")
 
 
 def is_preflib(path: PathLike) -> bool:
@@ -42,34 +42,30 @@ class PreflibTable(FrameTable):
     """
 
     def __init__(self, path: str) -> None:
+        lines = list(_lines_with_text(path))
+        label_of_number = _labels_of_alternatives(lines)
         columns: dict[str, list[object]] = {"ranking": [], "item": [], "place": []}
-        names: dict[str, str] = {}
-        labels: dict[str, str] = {}
         n_rankings = 0
-        for number, line in _text_lines(path):
-            name = _NAME.fullmatch(line)
-            if name:
-                names[name[1]] = name[2].strip()
+        for line_number, line in lines:
             if line.startswith("#"):
                 continue
-            n_voters, order = _read_order(path, number, line)
-            if not n_rankings:  # the names precede the first order
-                labels = _labels(names)
-            if len(columns["item"]) + n_voters * len(order) > MAX_ROWS:
-                raise TableFormatError(path, number, f"the ballots have more than {MAX_ROWS} items")
+            n_voters, places = _read_order(path, line_number, line)
+            if len(columns["item"]) + n_voters * len(places) > MAX_ROWS:
+                problem = f"the ballots have more than {MAX_ROWS} items"
+                raise TableFormatError(path, line_number, problem)
             for _ in range(n_voters):
-                for alternative, place in order:
+                for alternative, place in places:
                     columns["ranking"].append(n_rankings)
-                    columns["item"].append(labels.get(alternative, alternative))
+                    columns["item"].append(label_of_number.get(alternative, alternative))
                     columns["place"].append(place)
                 n_rankings += 1
-        if not n_rankings:
+        if n_rankings == 0:
             raise TableFormatError(path, None, "the file has no orders, expected '3: 1,{2,4},5'.")
         super().__init__(columns)
         self.path = path
 
 
-def _text_lines(path: str) -> Iterator[tuple[int, str]]:
+def _lines_with_text(path: str) -> Iterator[tuple[int, str]]:
     """Numbers and texts of the lines that are not blank."""
     for number, line in numbered_lines(path, error=TableFormatError):
         text = line.decode("utf-8", "replace").strip()
@@ -77,12 +73,17 @@ def _text_lines(path: str) -> Iterator[tuple[int, str]]:
             yield number, text
 
 
-def _labels(names: dict[str, str]) -> dict[str, str]:
+def _labels_of_alternatives(lines: Sequence[tuple[int, str]]) -> dict[str, str]:
     """Labels of the alternatives by number: their names, with the number if names are equal."""
-    n_names = Counter(names.values())
+    name_of_number = {}
+    for _, line in lines:
+        number_and_name = _NAME.fullmatch(line)
+        if number_and_name:
+            name_of_number[number_and_name[1]] = number_and_name[2].strip()
+    n_occurrences = Counter(name_of_number.values())
     labels = {}
-    for number, name in names.items():
-        is_unique = n_names[name] == 1 and name
+    for number, name in name_of_number.items():
+        is_unique = n_occurrences[name] == 1 and name
         labels[number] = name if is_unique else f"{name} ({number})".strip()
     return labels
 
@@ -94,28 +95,30 @@ def _read_order(path: str, number: int, line: str) -> tuple[int, list[tuple[str,
     -------
     n_voters : int
         Number of voters with this order.
-    order : list of (str, int)
+    places : list of (str, int)
         Alternatives and their places.
     """
-    parts = _ORDER.fullmatch(line)
-    rest = "" if parts is None else _PLACE.sub("", parts[2])
-    if parts is None or rest.strip(", "):
+    voters_and_order = _ORDER.fullmatch(line)
+    unread_text = ""
+    if voters_and_order is not None:
+        unread_text = _PLACE.sub("", voters_and_order["order"])
+    if voters_and_order is None or unread_text.strip(", "):
         raise TableFormatError(
             path,
             number,
             f"got {shown_value(line)}, expected a number of voters and an order, "
             "such as '3: 1,{2,4},5'.",
         )
-    order = []
+    places = []
     place = 1
-    for tied, single in _PLACE.findall(parts[2]):
-        alternatives = _alternatives(tied or single)
-        order += [(alternative, place) for alternative in alternatives]
+    for place_text in _PLACE.findall(voters_and_order["order"]):  # such as "1" and "{2,4}"
+        alternatives = _split_alternatives(place_text.strip("{}"))
+        places += [(alternative, place) for alternative in alternatives]
         place += len(alternatives)
-    return int(parts[1]), order
+    return int(voters_and_order["voters"]), places
 
 
-def _alternatives(text: str) -> list[str]:
+def _split_alternatives(text: str) -> list[str]:
     """The numbers of alternatives, which commas separate."""
     words = [word.strip() for word in text.split(",")]
     return [word for word in words if word]

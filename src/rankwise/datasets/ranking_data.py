@@ -23,7 +23,7 @@ from rankwise.datasets.column_values import (
     joined_labels,
     label_column,
     levels_of_words,
-    with_nulls,
+    replace_words_by_nulls,
 )
 from rankwise.datasets.delimited_table import DelimitedTable
 from rankwise.datasets.event_column import read_events
@@ -118,17 +118,17 @@ class RankingData(NamedTuple):
         is_table = hasattr(self.X, "column_names")
         return self._replace(
             X=self.X.take(rows) if is_table else self.X[rows],
-            y=_take(self.y, rows),
-            groups=_take(self.groups, rows),
-            ids=_take(self.ids, rows),
-            weight=_take(self.weight, rows),
+            y=_take_rows(self.y, rows),
+            groups=_take_rows(self.groups, rows),
+            ids=_take_rows(self.ids, rows),
+            weight=_take_rows(self.weight, rows),
             rows=rows if self.rows is None else self.rows[rows],
-            time=_take(self.time, rows),
-            event=_take(self.event, rows),
+            time=_take_rows(self.time, rows),
+            event=_take_rows(self.event, rows),
         )
 
 
-def _take(values: Labels | None, rows: Indices) -> Labels | None:
+def _take_rows(values: Labels | None, rows: Indices) -> Labels | None:
     """Return the values of these rows; None stays None."""
     if values is None:
         return None
@@ -404,7 +404,7 @@ def _numbers_or_text(
         numbers, _ = parse_numbers(column, table.decimal, table.thousands)
         if numbers is not None:
             return numbers
-    return with_nulls(column)
+    return replace_words_by_nulls(column)
 
 
 def _with_roles(

@@ -64,7 +64,7 @@ class TeamColumn(NamedTuple):
         return self._replace(codes=self.codes[rows])
 
 
-def plain_list(column: Any) -> Any:
+def list_if_nested(column: Any) -> Any:
     """Return a column of Arrow lists as a Python list; other columns unchanged."""
     if isinstance(column, list):
         return column
@@ -77,8 +77,8 @@ def has_teams(column: Any) -> bool:
     """Whether a cell of a column is a tuple, list, set or mapping of items."""
     if not isinstance(column, list):
         return False
-    types = set(map(type, column))  # of a million cells a few
-    return any(issubclass(kind, TEAM_TYPES) for kind in types)
+    distinct_types = {type(cell) for cell in column}  # a few, also of a million cells
+    return any(issubclass(cell_type, TEAM_TYPES) for cell_type in distinct_types)
 
 
 def read_teams(
@@ -98,28 +98,30 @@ def read_teams(
     weights : pyarrow.ChunkedArray or list, optional
         Shares of the members of each team, in their order in the cell.
     """
-    codes: list[int] = []
-    code_of: dict[Team, int] = {}
-    shares = [None] * len(column)
+    cells = _list_of_cells(column)
+    weight_cells = [None] * len(cells)
     if weights is not None:
-        shares = _cells(weights)
-    code_of_text: dict[str, int] = {}
-    for row, cell in enumerate(_cells(column)):
-        is_repeated = weights is None and isinstance(cell, str) and cell in code_of_text
-        if is_repeated:
+        weight_cells = _list_of_cells(weights)
+    codes: list[int] = []
+    code_of_team: dict[Team, int] = {}
+    code_of_text: dict[str, int] = {}  # a text that occurs again is the same team, if unweighted
+    for row, (cell, weight_cell) in enumerate(zip(cells, weight_cells, strict=True)):
+        is_repeated_text = weights is None and isinstance(cell, str) and cell in code_of_text
+        if is_repeated_text:
             codes.append(code_of_text[cell])
             continue
-        members = _members(table, row, cell, separator)
-        team = _make_team(table, row, members, _shares(cell, shares[row], separator))
-        code = code_of.setdefault(team, len(code_of))
+        members = _read_members(table, row, cell, separator)
+        member_weights = _member_weights(cell, weight_cell, separator)
+        team = _make_team(table, row, members, member_weights)
+        code = code_of_team.setdefault(team, len(code_of_team))
         codes.append(code)
         if isinstance(cell, str):
             code_of_text[cell] = code
-    are_words = isinstance(table, FrameTable) and any(map(_is_word, _cells(column)))
-    return TeamColumn(np.array(codes, np.intp), list(code_of), are_words)
+    are_words = isinstance(table, FrameTable) and any(_has_string(cell) for cell in cells)
+    return TeamColumn(np.array(codes, np.intp), list(code_of_team), are_words)
 
 
-def _cells(column: Any) -> list[Any]:
+def _list_of_cells(column: Any) -> list[Any]:
     """Cells of a column as a list."""
     if isinstance(column, list):
         return column
@@ -127,14 +129,14 @@ def _cells(column: Any) -> list[Any]:
     return [texts[code] for code in codes.tolist()]
 
 
-def _is_word(cell: Any) -> bool:
+def _has_string(cell: Any) -> bool:
     """Whether a cell of a frame is, or contains, a string."""
     if isinstance(cell, TEAM_TYPES):
         return any(isinstance(member, str) for member in cell)
     return isinstance(cell, str)
 
 
-def _members(table: TableFile, row: int, cell: Any, separator: str | None) -> list[str]:
+def _read_members(table: TableFile, row: int, cell: Any, separator: str | None) -> list[str]:
     """Names of the members of a team; none for a missing cell."""
     if isinstance(cell, TEAM_TYPES):
         members = [as_text(member) for member in cell]
@@ -147,23 +149,23 @@ def _members(table: TableFile, row: int, cell: Any, separator: str | None) -> li
     else:
         members = [member.strip() for member in as_text(cell).split(separator)]
     if not all(members):
-        raise table.error(f"the team {_shown(members)} has a member without a name.", row)
+        raise table.error(f"the team {_shown_team(members)} has a member without a name.", row)
     return members
 
 
-def _shares(cell: Any, weights: Any, separator: str | None) -> list[Any] | None:
+def _member_weights(cell: Any, weight_cell: Any, separator: str | None) -> list[Any] | None:
     """Weights of the members as they are written; None if every member has the weight 1."""
-    if weights is None:
+    if weight_cell is None:
         if isinstance(cell, Mapping):
             return list(cell.values())
         return None
-    if isinstance(weights, Mapping):
-        return list(weights.values())
-    if isinstance(weights, TEAM_TYPES):
-        return list(weights)
-    if isinstance(weights, str) and separator is not None:
-        return weights.split(separator)
-    return [weights]
+    if isinstance(weight_cell, Mapping):
+        return list(weight_cell.values())
+    if isinstance(weight_cell, TEAM_TYPES):
+        return list(weight_cell)
+    if isinstance(weight_cell, str) and separator is not None:
+        return weight_cell.split(separator)
+    return [weight_cell]
 
 
 def _make_team(
@@ -173,38 +175,40 @@ def _make_team(
     if not members:
         return Team((), ())
     if len(set(members)) < len(members):
-        raise table.error(f"the team {_shown(members)} has a member twice.", row)
+        raise table.error(f"the team {_shown_team(members)} has a member twice.", row)
     if weights is None:
-        return Team(tuple(sorted(members)), (1.0,) * len(members))
+        equal_shares = (1.0,) * len(members)
+        return Team(tuple(sorted(members)), equal_shares)
     if len(weights) != len(members):
         raise table.error(
-            f"the team {_shown(members)} has {len(members)} members, but {len(weights)} weights; "
-            "pass one weight for each member, in the same order.",
+            f"the team {_shown_team(members)} has {len(members)} members, but {len(weights)} "
+            "weights; pass one weight for each member, in the same order.",
             row,
         )
-    numbers = [finite_number(as_text(weight)) for weight in weights]
-    positive = []
-    for member, number, weight in zip(members, numbers, weights, strict=True):
-        if number is None or number < 0:
+    members_and_shares = []
+    for member, weight in zip(members, weights, strict=True):
+        share = finite_number(as_text(weight))
+        if share is None or share < 0:
             raise table.error(
                 f"the weight of {shown_value(member)} in its team is {weight!r}, expected a number "
                 "from 0, such as the share of the time that the member played.",
                 row,
             )
-        if number > 0:
-            positive.append((member, number))
-    if not positive:
-        raise table.error(f"no member of the team {_shown(members)} has a positive weight.", row)
-    names, shares = zip(*sorted(positive), strict=True)
+        if share > 0:
+            members_and_shares.append((member, share))
+    if not members_and_shares:
+        team = _shown_team(members)
+        raise table.error(f"no member of the team {team} has a positive weight.", row)
+    names, shares = zip(*sorted(members_and_shares), strict=True)
     return Team(names, shares)
 
 
-def _shown(members: Sequence[str]) -> str:
+def _shown_team(members: Sequence[str]) -> str:
     return shown_value(JOINT.join(members))
 
 
-class JoinedTeams(NamedTuple):
-    """Two columns of teams over one list of teams and members.
+class Sides(NamedTuple):
+    """The two sides of comparisons: items, or teams over one list of teams and members.
 
     Attributes
     ----------
@@ -222,28 +226,46 @@ class JoinedTeams(NamedTuple):
     teams: Teams | None
 
 
-def join_teams(first: TeamColumn, second: TeamColumn) -> JoinedTeams:
+def join_teams(first: TeamColumn, second: TeamColumn) -> Sides:
     """Number the teams of both sides, and their members."""
-    number_of: dict[Team, int] = {}
-    numbers = []
-    for column in (first, second):
-        used, positions = np.unique(column.codes, return_inverse=True)
-        used_numbers = [number_of.setdefault(column.teams[k], len(number_of)) for k in used]
-        numbers.append(np.array(used_numbers, np.intp)[positions])
-    code_of: dict[str, int] = {}
-    member_codes = [
-        code_of.setdefault(member, len(code_of)) for team in number_of for member in team.members
-    ]
-    labels = np.array(list(code_of), dtype=np.str_)
-    if not (first.are_words or second.are_words):
-        labels = distinct_labels(list(code_of), canonical=True)
-    items, position = np.unique(labels, return_inverse=True)
-    sizes = [len(team.members) for team in number_of]
+    number_of_team: dict[Team, int] = {}  # the keys are the teams in the order of their numbers
+    first_numbers = _number_teams(first, number_of_team)
+    second_numbers = _number_teams(second, number_of_team)
+
+    members = [member for team in number_of_team for member in team.members]
+    shares = [share for team in number_of_team for share in team.shares]
+    n_members = [len(team.members) for team in number_of_team]
+    are_words = first.are_words or second.are_words
+    items, item_of_member = _sorted_items(members, are_words)
     teams = Teams(
-        team=np.repeat(np.arange(len(sizes)), sizes),
-        item=position[member_codes].astype(np.intp),
-        share=np.array([share for team in number_of for share in team.shares], np.float64),
+        team=np.repeat(np.arange(len(n_members)), n_members),
+        item=item_of_member,
+        share=np.array(shares, np.float64),
     )
-    if (teams.sizes == 1).all() and (teams.share == 1).all():
-        return JoinedTeams(teams.item[numbers[0]], teams.item[numbers[1]], items, None)
-    return JoinedTeams(numbers[0], numbers[1], items, teams)
+    are_single_items = (teams.sizes == 1).all() and (teams.share == 1).all()
+    if are_single_items:
+        item_of_team = teams.item
+        return Sides(item_of_team[first_numbers], item_of_team[second_numbers], items, teams=None)
+    return Sides(first_numbers, second_numbers, items, teams)
+
+
+def _number_teams(column: TeamColumn, number_of_team: dict[Team, int]) -> Indices:
+    """Return the number of the team of each row; new teams are added to `number_of_team`."""
+    distinct_codes, code_position = np.unique(column.codes, return_inverse=True)
+    numbers = []
+    for code in distinct_codes:
+        team = column.teams[code]
+        numbers.append(number_of_team.setdefault(team, len(number_of_team)))
+    return np.array(numbers, np.intp)[code_position]
+
+
+def _sorted_items(members: list[str], are_words: bool) -> tuple[NDArray[Any], Indices]:
+    """Return the distinct labels in increasing order, and the position of each member in them."""
+    names = list(dict.fromkeys(members))
+    if are_words:
+        labels = np.array(names, dtype=np.str_)
+    else:
+        labels = distinct_labels(names, canonical=True)  # integers if all are
+    items, position_of_label = np.unique(labels, return_inverse=True)
+    position_of_name = dict(zip(names, position_of_label.tolist(), strict=True))
+    return items, np.array([position_of_name[name] for name in members], np.intp)

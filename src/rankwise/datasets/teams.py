@@ -60,10 +60,14 @@ class Teams:
         Teams
             The teams.
         """
-        number = np.full(self.n_teams, -1)
-        number[teams] = np.arange(len(teams))
-        rows = number[self.team] >= 0
-        return Teams(number[self.team[rows]], self.item[rows], self.share[rows])
+        new_number_of_team = np.full(self.n_teams, -1)  # -1: not taken
+        new_number_of_team[teams] = np.arange(len(teams))
+        is_taken = new_number_of_team[self.team] >= 0
+        return Teams(
+            team=new_number_of_team[self.team[is_taken]],
+            item=self.item[is_taken],
+            share=self.share[is_taken],
+        )
 
     def compact(self) -> tuple[Teams, Indices]:
         """Return the same teams of the items that are members, and the positions of these items.
@@ -73,5 +77,5 @@ class Teams:
         tuple of Teams and ndarray
             The teams, and the old position of each item.
         """
-        members, item = np.unique(self.item, return_inverse=True)
-        return Teams(self.team, item, self.share), members
+        old_positions, new_item = np.unique(self.item, return_inverse=True)
+        return Teams(self.team, new_item, self.share), old_positions

@@ -30,34 +30,38 @@ def read_times(texts: Sequence[str], error: Callable[[int, str], Exception]) -> 
     error : callable
         Returns the exception for the number of a text and a problem.
     """
-    if all(_COMPACT_DATE.fullmatch(text) for text in texts):
-        return np.array([_date(f"{t[:4]}-{t[4:6]}-{t[6:]}") for t in texts], "datetime64[s]")
-    dates = [_date(text) for text in texts]
-    if all(date is not None for date in dates):
+    are_compact_dates = all(_COMPACT_DATE.fullmatch(text) for text in texts)
+    if are_compact_dates:
+        dates = [_parse_date(f"{text[:4]}-{text[4:6]}-{text[6:]}") for text in texts]
+    else:
+        dates = [_parse_date(text) for text in texts]
+    if None not in dates:
         return np.array(dates, "datetime64[s]")
     numbers = [finite_number(text) for text in texts]
-    if all(number is not None for number in numbers):
+    if None not in numbers and not are_compact_dates:
         return np.array(numbers, np.float64)
-    has_dates = any(date is not None for date in dates)
+
+    has_dates = are_compact_dates or any(date is not None for date in dates)
     if has_dates:
-        row = dates.index(None)
+        invalid = dates.index(None)
         expected = "a date such as 2019-01-31, as in other rows"
     else:
-        row = numbers.index(None)
+        invalid = numbers.index(None)
         expected = "a date or a number"
     raise error(
-        row,
-        f"the time is {shown_value(texts[row])}, expected {expected}. Write all dates as "
+        invalid,
+        f"the time is {shown_value(texts[invalid])}, expected {expected}. Write all dates as "
         "year-month-day; 01/02/2019 is ambiguous.",
     )
 
 
-def _date(text: str) -> np.datetime64 | None:
+def _parse_date(text: str) -> np.datetime64 | None:
     """Parse a date; None if the text is not a date."""
     if not _DATE.fullmatch(text):
         return None
+    without_time_zone = re.sub(r"(Z|[+]00:?00)$", "", text)
     try:
-        return np.datetime64(re.sub(r"(Z|[+]00:?00)$", "", text).replace(" ", "T"), "s")
+        return np.datetime64(without_time_zone.replace(" ", "T"), "s")
     except ValueError:
         return None
 
