@@ -20,7 +20,7 @@ Facts: TypeAlias = dict[str, Any]  # a document whose shape `read_header` has ch
 @json_option
 def info(model: Path | None, as_json: bool) -> None:
     """Describe this installation, or the model file MODEL."""
-    from rankwise.datasets.files import location
+    from rankwise.datasets.files import path_on_disk
     from rankwise.environment import describe_environment
     from rankwise.persistence import read_header
 
@@ -28,7 +28,7 @@ def info(model: Path | None, as_json: bool) -> None:
         facts = describe_environment()
         lines = _installation_lines(facts)
     else:
-        facts = dict(read_header(location(str(model))))
+        facts = dict(read_header(path_on_disk(str(model))))
         lines = _header_lines(facts)
     if as_json:
         terminal.print_json(facts)

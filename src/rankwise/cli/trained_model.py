@@ -16,7 +16,7 @@ from rankwise.auto.auto_ranker import AutoRanker
 from rankwise.cli import terminal
 from rankwise.cli.training_notes import TrainingNotes, read_notes
 from rankwise.datasets import RankingData, read_scores
-from rankwise.datasets.files import location, numbered_lines
+from rankwise.datasets.files import path_on_disk, numbered_lines
 from rankwise.datasets.overlap import describe_overlap
 from rankwise.errors import DataFileError
 from rankwise.groups import encode_groups
@@ -179,7 +179,7 @@ def scored_rows(data: RankingData) -> Indices:
 
 def open_model(path: Path) -> TrainedModel:
     """Load a model that ranks items."""
-    source = location(str(path))
+    source = path_on_disk(str(path))
     if not _is_zip_archive(source):
         raise ValueError(f"{path} is not a rankwise model. Check the order of the files.")
     model, notes = load_with_notes(source)

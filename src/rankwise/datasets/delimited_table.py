@@ -6,7 +6,6 @@ import codecs
 import csv
 import io
 import re
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence, Set
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
@@ -55,6 +54,24 @@ class _Header(NamedTuple):
     delimiter: str | None
 
 
+class Record(NamedTuple):
+    """A row of a text table.
+
+    Attributes
+    ----------
+    line : int
+        Number of its first line, counted from 1.
+    text : str
+        Its lines, with their ends.
+    cells : list of str
+        Its cells; a blank line has none.
+    """
+
+    line: int
+    text: str
+    cells: list[str]
+
+
 class DelimitedTable(TableFile):
     """A text with one row a line and a delimiter between the columns; Arrow reads it.
 
@@ -76,34 +93,35 @@ class DelimitedTable(TableFile):
         decimal: str | None = None,
         header: bool = True,
     ) -> None:
-        _check_marks(delimiter, decimal)
+        _check_delimiter_and_decimal(delimiter, decimal)
         self.path = path
         self.has_names = header
         self._buffer = content
         self._text = memoryview(content)
         self._parsed: dict[tuple[int, bool], pa.ChunkedArray] = {}  # by position and is_text
-        self._check_zero_bytes()
-        first_line = self._find_header(header)
-        self.header_text = first_line.text
-        self.line = first_line.number
-        self._start = first_line.end  # of the rows, in bytes
-        self.delimiter = delimiter or first_line.delimiter or self._recognize_delimiter()
-        self.names = self._split(self.delimiter)
-        self._n_lines_before = first_line.number
-        if not header:
+        self._refuse_zero_bytes()
+        header_line = self._find_header(header)
+        self.header_text = header_line.text
+        self.line = header_line.number
+        self._start_of_rows = header_line.end  # in bytes
+        self.delimiter = delimiter or header_line.delimiter or self._recognize_delimiter()
+        self.names = self._split_header(self.delimiter)
+        self._n_lines_before_rows = header_line.number
+        if not header:  # the line is the first row
             self.names = [str(position) for position in range(len(self.names))]
-            self._start = first_line.start
-            self._n_lines_before = first_line.number - 1
+            self._start_of_rows = header_line.start
+            self._n_lines_before_rows = header_line.number - 1
         self.decimal = decimal or self._recognize_decimal()
         self.thousands = self._thousands_separator()
-        self.codes = self._find_codes()
+        self.codes = self._find_columns_of_codes()
 
-    def _check_zero_bytes(self) -> None:
+    def _refuse_zero_bytes(self) -> None:
         """Refuse zero bytes, which no text has."""
         characters = np.frombuffer(self._text, dtype=np.uint8)
-        if len(characters) and characters.min() == 0:
-            before = bytes(self._text[: int(characters.argmin())])
-            line = 1 + before.count(b"\n")
+        has_zero_byte = len(characters) > 0 and characters.min() == 0
+        if has_zero_byte:
+            text_before = bytes(self._text[: int(characters.argmin())])
+            line = 1 + text_before.count(b"\n")
             raise TableFormatError(self.path, line, "zero bytes, expected text in UTF-8.")
 
     def _find_header(self, has_names: bool) -> _Header:
@@ -114,10 +132,11 @@ class DelimitedTable(TableFile):
         delimiter = None
         for number, line in enumerate(_LINE.finditer(self._text, start), start=1):
             text = self._decode(line.start(), line.end(), number)
-            separator = _SEPARATOR.fullmatch(text.strip("\r\n"))
-            if separator and has_names:
-                delimiter = delimiter or separator[1]
-            elif text.strip() and not _COMMENT.fullmatch(text):
+            separator_line = _SEPARATOR.fullmatch(text.strip("\r\n"))
+            is_blank_or_comment = not text.strip() or _COMMENT.fullmatch(text) is not None
+            if separator_line and has_names:
+                delimiter = delimiter or separator_line[1]
+            elif not is_blank_or_comment:
                 return _Header(text, number, line.start(), line.end(), delimiter)
         raise TableFormatError(self.path, None, "the file is empty, expected column names.")
 
@@ -126,30 +145,34 @@ class DelimitedTable(TableFile):
 
         A delimiter that splits the first row into another number of cells is used only if all do.
         """
-        n_columns = {
-            mark: len(self._split(mark)) for mark in DELIMITERS if mark in self.header_text
-        }
-        fitting = {mark: n for mark, n in n_columns.items() if n == self._n_first_cells(mark)}
-        n_columns = fitting or n_columns
-        most = max(n_columns.values(), default=1)
-        if most == 1:  # one column, or an unknown delimiter
+        n_columns = {}
+        n_columns_as_in_first_row = {}
+        for mark in DELIMITERS:
+            if mark in self.header_text:
+                n_columns[mark] = len(self._split_header(mark))
+                if n_columns[mark] == self._n_cells_in_first_row(mark):
+                    n_columns_as_in_first_row[mark] = n_columns[mark]
+        n_columns = n_columns_as_in_first_row or n_columns
+        most_columns = max(n_columns.values(), default=1)
+        if most_columns == 1:  # one column, or an unknown delimiter
             return ","
-        best = [mark for mark, n in n_columns.items() if n == most]
-        if len(best) > 1:
+        best_marks = [mark for mark, n in n_columns.items() if n == most_columns]
+        if len(best_marks) > 1:
             raise self.error(
                 "expected column names separated by comma, tab, semicolon or bar, got "
                 f"{shown_value(self.header_text.strip())}. Pass delimiter= with the character "
                 "between them."
             )
-        return best[0]
+        return best_marks[0]
 
-    def _n_first_cells(self, delimiter: str) -> int:
+    def _n_cells_in_first_row(self, delimiter: str) -> int:
         """Number of cells in the row after the header; 0 if there is none."""
-        head = self._head().decode("utf-8", "replace")
-        rows = csv.reader(head.splitlines(), delimiter=delimiter)
-        return next((len(cells) for cells in rows if cells), 0)
+        for cells in self._cells_of_first_rows(delimiter):
+            if cells:
+                return len(cells)
+        return 0
 
-    def _split(self, delimiter: str) -> list[str]:
+    def _split_header(self, delimiter: str) -> list[str]:
         """Split the header at a delimiter."""
         try:
             names = next(csv.reader([self.header_text], delimiter=delimiter, strict=True))
@@ -169,12 +192,14 @@ class DelimitedTable(TableFile):
 
     def _has_decimals(self, mark: bytes) -> bool:
         """Whether a cell of the first rows is a number with this decimal mark."""
-        # three digits after a mark may be thousands
-        number = rb"(?:[0-9]+%b(?:[0-9]{1,2}|[0-9]{4,})|0%b[0-9]{3})(?:[eE][+-]?[0-9]+)?"
-        cell = rb'(?:^|[%b\n"])\s*[+-]?' + number + rb'\s*(?=[%b\r\n"])'
         delimiter = re.escape(self.delimiter.encode())
-        pattern = cell % (delimiter, mark, mark, delimiter)
-        return re.search(pattern, self._head()) is not None
+        # three digits after a mark may be thousands
+        number = rb"(?:[0-9]+%b(?:[0-9]{1,2}|[0-9]{4,})|0%b[0-9]{3})" % (mark, mark)
+        exponent = rb"(?:[eE][+-]?[0-9]+)?"
+        start_of_cell = rb'(?:^|[%b\n"])\s*[+-]?' % delimiter
+        end_of_cell = rb'\s*(?=[%b\r\n"])' % delimiter
+        cell = start_of_cell + number + exponent + end_of_cell
+        return re.search(cell, self._first_bytes_of_rows()) is not None
 
     def _thousands_separator(self) -> str:
         """Return the mark that can only separate thousands; empty if both marks may be decimal."""
@@ -184,18 +209,23 @@ class DelimitedTable(TableFile):
             return ","
         return ""
 
-    def _find_codes(self) -> set[int]:
+    def _find_columns_of_codes(self) -> set[int]:
         """Return the columns with integers such as 007 in the first rows."""
-        head = self._head().decode("utf-8", "replace")
-        rows = csv.reader(head.splitlines(), delimiter=self.delimiter)
-        codes: set[int] = set()
-        for row in rows:
-            codes.update(position for position, cell in enumerate(row) if _CODE.fullmatch(cell))
-        return codes
+        columns_of_codes = set()
+        for row in self._cells_of_first_rows(self.delimiter):
+            for position, cell in enumerate(row):
+                if _CODE.fullmatch(cell):
+                    columns_of_codes.add(position)
+        return columns_of_codes
 
-    def _head(self) -> bytes:
-        """Return the first bytes of the rows."""
-        return bytes(self._text[self._start : self._start + HEAD_BYTES])
+    def _first_bytes_of_rows(self) -> bytes:
+        """Return the first bytes after the header."""
+        return bytes(self._text[self._start_of_rows : self._start_of_rows + HEAD_BYTES])
+
+    def _cells_of_first_rows(self, delimiter: str) -> Iterator[list[str]]:
+        """Return the cells of each of the first rows; the last row may be incomplete."""
+        text = self._first_bytes_of_rows().decode("utf-8", "replace")
+        return csv.reader(text.splitlines(), delimiter=delimiter)
 
     def read(
         self, text_columns: Sequence[int], typed_columns: Sequence[int]
@@ -206,6 +236,7 @@ class DelimitedTable(TableFile):
         column that was parsed as text.
         """
         positions = list(dict.fromkeys([*text_columns, *typed_columns])) or [0]
+        # A column may be parsed twice: as text, and with the type that its values show.
         is_text = {
             position: position in text_columns or position in self.codes for position in positions
         }
@@ -214,12 +245,14 @@ class DelimitedTable(TableFile):
             if (position, is_text[position]) in self._parsed:
                 continue
             if (position, True) in self._parsed:
-                self._parsed[position, False] = self._infer_type(self._parsed[position, True])
+                text_column = self._parsed[position, True]
+                self._parsed[position, False] = self._infer_type(text_column)
             else:
                 unparsed.append(position)
         if unparsed:
-            as_text = {position for position in unparsed if is_text[position]}
-            for position, column in self._parse(unparsed, as_text).items():
+            unparsed_text = {position for position in unparsed if is_text[position]}
+            new_columns = self._parse(unparsed, unparsed_text)
+            for position, column in new_columns.items():
                 self._parsed[position, is_text[position]] = column
         return {position: self._parsed[position, is_text[position]] for position in positions}
 
@@ -233,50 +266,53 @@ class DelimitedTable(TableFile):
         """Parse columns with Arrow; those in `as_text` as they are spelled."""
         arrow = import_arrow()
         reader = import_arrow("pyarrow.csv")
-        rows = self._text[self._start :]
+        rows = self._text[self._start_of_rows :]
         if not re.search(rb"\S", rows):
             raise TableFormatError(self.path, None, "the file has column names but no rows.")
-        keys = [str(position) for position in range(len(self.names))]
-        has_quotes = self._check_quotes(rows)
-        convert = reader.ConvertOptions(
+        has_quotes = re.search(b'"', rows) is not None
+        if has_quotes:
+            self._refuse_open_quotes(rows)
+        keys = [str(position) for position in range(len(self.names))]  # names may be equal
+        convert_options = reader.ConvertOptions(
             include_columns=[keys[position] for position in positions],
             column_types={keys[position]: arrow.string() for position in as_text},
             null_values=_NULLS,
             decimal_point=self.decimal,
         )
 
-        def parse_blocks(
+        def parse_in_blocks(
             n_bytes: int, on_invalid_row: Callable[[arrow_csv.InvalidRow], str] | None = None
         ) -> pa.Table:
-            options = reader.ReadOptions(column_names=keys, block_size=n_bytes)
-            parse = reader.ParseOptions(
+            read_options = reader.ReadOptions(column_names=keys, block_size=n_bytes)
+            parse_options = reader.ParseOptions(
                 delimiter=self.delimiter,
                 newlines_in_values=has_quotes,
                 invalid_row_handler=on_invalid_row,
             )
-            source = arrow.BufferReader(self._buffer.slice(self._start))
-            return reader.read_csv(source, options, parse, convert)
+            source = arrow.BufferReader(self._buffer.slice(self._start_of_rows))
+            return reader.read_csv(source, read_options, parse_options, convert_options)
 
         try:
-            table = parse_blocks(BLOCK_BYTES)
+            table = parse_in_blocks(BLOCK_BYTES)
         except arrow.ArrowInvalid:
             # if the rows are valid, the file has blank lines or a row longer than a block
-            self._check_rows()
+            self._refuse_invalid_rows()
             try:
-                table = parse_blocks(one_block(rows), _skip_blank_row)
+                table = parse_in_blocks(one_block(rows), _skip_blank_row)
             except arrow.ArrowInvalid as error:
                 raise TableFormatError(self.path, None, f"{error}.") from None
-        if arrow.binary() in table.schema.types:
-            self._check_rows()  # the text is not UTF-8
+        is_utf_8 = arrow.binary() not in table.schema.types
+        if not is_utf_8:
+            self._refuse_invalid_rows()
         return {position: table[keys[position]] for position in positions}
 
     def _infer_type(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
         """Convert a column of text to the type that `_parse` infers."""
         arrow = import_arrow()
         reader = import_arrow("pyarrow.csv")
-        cells = arrow.BufferOutputStream()
-        reader.write_csv(arrow.table([column], names=["0"]), cells)
-        content = cells.getvalue()
+        csv_file = arrow.BufferOutputStream()
+        reader.write_csv(arrow.table([column], names=["0"]), csv_file)
+        content = csv_file.getvalue()
         return reader.read_csv(
             arrow.BufferReader(content),
             reader.ReadOptions(block_size=one_block(content)),
@@ -284,37 +320,38 @@ class DelimitedTable(TableFile):
             reader.ConvertOptions(null_values=_NULLS, decimal_point=self.decimal),
         ).column(0)
 
-    def place(self, row: int) -> int:
+    def line_of_row(self, row: int) -> int:
         """Return the line in which a row starts."""
-        lines = (line for line, _, cells in self.records() if cells)
-        return next(islice(lines, row, None))
+        rows_with_cells = (record for record in self.records() if record.cells)
+        record = next(islice(rows_with_cells, row, None))
+        return record.line
 
-    def _check_rows(self) -> None:
+    def _refuse_invalid_rows(self) -> None:
         """Raise an error about the first invalid row, if there is one."""
-        deque(self.records(), maxlen=0)
+        for _ in self.records():  # raises at an invalid row
+            pass
 
-    def records(self) -> Iterator[tuple[int, str, list[str]]]:
-        """Yield each row by strict rules: its first line, its text and its cells.
-
-        A blank line has no cells.
+    def records(self) -> Iterator[Record]:
+        """Yield each row by strict rules; a blank line has no cells.
 
         Raises
         ------
         TableFormatError
             At an invalid row.
         """
-        text = self._decode(self._start, len(self._text), self._n_lines_before + 1)
+        first_line = self._n_lines_before_rows + 1
+        text = self._decode(self._start_of_rows, len(self._text), first_line)
         lines_of_row: list[str] = []
 
-        def lines() -> Iterator[str]:
+        def remembered_lines() -> Iterator[str]:
             for line in io.StringIO(text, newline=""):
                 lines_of_row.append(line)
                 yield line
 
         csv.field_size_limit(MAX_BLOCK_BYTES)  # of the process; by default 128 KiB
-        reader = csv.reader(lines(), delimiter=self.delimiter, strict=True)
+        reader = csv.reader(remembered_lines(), delimiter=self.delimiter, strict=True)
         while True:
-            number = self._n_lines_before + reader.line_num + 1
+            line_number = first_line + reader.line_num
             lines_of_row.clear()
             try:
                 cells = next(reader)
@@ -322,7 +359,7 @@ class DelimitedTable(TableFile):
                 return
             except csv.Error as error:
                 problem = f"{error}. Check the quotation marks and line ends of this row."
-                raise TableFormatError(self.path, number, problem) from None
+                raise TableFormatError(self.path, line_number, problem) from None
             is_blank = len(cells) < 2 <= len(self.names) and not "".join(cells).strip()
             if is_blank:
                 cells = []
@@ -331,44 +368,42 @@ class DelimitedTable(TableFile):
                     f"the row has {len(cells)} columns, the header has {len(self.names)}. "
                     "Quote the fields that contain the delimiter."
                 )
-                raise TableFormatError(self.path, number, problem)
-            yield number, "".join(lines_of_row), cells
+                raise TableFormatError(self.path, line_number, problem)
+            yield Record(line_number, "".join(lines_of_row), cells)
 
-    def _check_quotes(self, rows: memoryview) -> bool:
-        """Whether there are quotation marks; refuse an open one, which Arrow accepts."""
-        if not re.search(b'"', rows):
-            return False
+    def _refuse_open_quotes(self, rows: memoryview) -> None:
+        """Refuse a quotation mark that opens a cell and does not close it; Arrow accepts it."""
         characters = np.frombuffer(rows, dtype=np.uint8)
         quotes = np.flatnonzero(characters == ord('"'))
-        is_boundary = np.zeros(256, dtype=bool)  # of characters before or after a cell
-        is_boundary[list(f'\n\r"{self.delimiter}'.encode())] = True
-        opening = quotes[::2]
-        closing = quotes[1::2]
-        before = opening - 1
-        after = closing[closing + 1 < len(characters)] + 1
-        neighbors = characters[np.concatenate([before, after])]
         has_open_quote = len(quotes) % 2 == 1
-        if has_open_quote or not is_boundary[neighbors].all():
-            self._check_rows()
-        return True
+        opening_quotes = quotes[::2]
+        closing_quotes = quotes[1::2]
+        closing_before_end = closing_quotes[closing_quotes + 1 < len(characters)]
+        neighbors = np.concatenate([opening_quotes - 1, closing_before_end + 1])
 
-    def _decode(self, start: int, end: int, line: int) -> str:
+        # Outside of the quotes of a cell is a delimiter, a line end, or another quote.
+        may_surround_cell = np.zeros(256, dtype=bool)
+        may_surround_cell[list(f'\n\r"{self.delimiter}'.encode())] = True
+        if has_open_quote or not may_surround_cell[characters[neighbors]].all():
+            self._refuse_invalid_rows()  # slower, and exact
+
+    def _decode(self, start: int, end: int, first_line: int) -> str:
         """Decode bytes that begin in this line; refuse bytes that are not UTF-8."""
         text = bytes(self._text[start:end])
         try:
             return text.decode("utf-8")
         except UnicodeDecodeError as error:
-            line += text.count(b"\n", 0, error.start)
+            invalid_line = first_line + text.count(b"\n", 0, error.start)
             start_of_line = text.rfind(b"\n", 0, error.start) + 1
-            invalid = text[start_of_line:].splitlines()[0]
+            text_of_line = text[start_of_line:].splitlines()[0]
             problem = (
-                f"{shown_value(invalid.strip())} is not text in UTF-8. Save the file in that "
+                f"{shown_value(text_of_line.strip())} is not text in UTF-8. Save the file in that "
                 "encoding (iconv -f cp1252 -t utf-8 does it for many files of Windows)."
             )
-            raise TableFormatError(self.path, line, problem) from None
+            raise TableFormatError(self.path, invalid_line, problem) from None
 
 
-def _check_marks(delimiter: str | None, decimal: str | None) -> None:
+def _check_delimiter_and_decimal(delimiter: str | None, decimal: str | None) -> None:
     """Refuse delimiters and decimal marks that no table has."""
     if delimiter is not None and not re.fullmatch(r"[^\w\n\r\0\".+-]", str(delimiter), re.ASCII):
         raise ValueError(f"delimiter is {delimiter!r}; pass one character, such as ',' or '\\t'.")

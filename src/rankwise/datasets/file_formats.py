@@ -26,7 +26,7 @@ _FORMAT_OF_SUFFIX = {
     suffix: file_format for file_format, suffixes in SUFFIXES.items() for suffix in suffixes
 }
 _UNMISTAKABLE = {"parquet", "feather", "json"}  # the first bytes identify these formats
-_LETOR_WORD = re.compile(rb"(qid|[0-9]+):[^,;|]*")
+_LETOR_PAIR = re.compile(rb"(qid|[0-9]+):[^,;|]*")
 
 
 def choose_format(path: str, head: bytes, requested: Format) -> Format:
@@ -46,9 +46,9 @@ def choose_format(path: str, head: bytes, requested: Format) -> Format:
     TableFormatError
         If the format cannot be recognized, or the content contradicts the request.
     """
-    content = _format_of_bytes(head.removeprefix(codecs.BOM_UTF8))
+    format_of_content = _format_of_bytes(head.removeprefix(codecs.BOM_UTF8))
     if requested == "auto":
-        recognized = content or format_of_suffix(path)
+        recognized = format_of_content or format_of_suffix(path)
         if recognized is None:
             raise TableFormatError(
                 path,
@@ -57,9 +57,10 @@ def choose_format(path: str, head: bytes, requested: Format) -> Format:
                 "feature:value ...' nor column names. Pass format=.",
             )
         return recognized
-    if content != requested and {content, requested} & _UNMISTAKABLE:
+    is_certain = format_of_content in _UNMISTAKABLE or requested in _UNMISTAKABLE
+    if format_of_content != requested and is_certain:
         raise TableFormatError(
-            path, None, f"the file has the format {content}, expected {requested}."
+            path, None, f"the file has the format {format_of_content}, expected {requested}."
         )
     return requested
 
@@ -83,7 +84,8 @@ def _format_of_bytes(head: bytes) -> Format | None:
         return None
     if lines[0].startswith((b"{", b"[")):
         return "json"
-    if _is_letor_row(next((line for line in lines if not line.startswith(b"#")), b"")):
+    lines_without_comments = [line for line in lines if not line.startswith(b"#")]
+    if lines_without_comments and _is_letor_row(lines_without_comments[0]):
         return "letor"
     if any(delimiter.encode() in lines[0] for delimiter in DELIMITERS):
         return "csv"
@@ -92,6 +94,7 @@ def _format_of_bytes(head: bytes) -> Format | None:
 
 def _is_letor_row(line: bytes) -> bool:
     """Whether at least half of the words after the label are pairs feature:value."""
-    features = line.partition(b"#")[0].split()[1:]
-    n_pairs = sum(1 for word in features if _LETOR_WORD.fullmatch(word))
-    return n_pairs > 0 and 2 * n_pairs >= len(features)
+    text_before_comment = line.partition(b"#")[0]
+    words_after_label = text_before_comment.split()[1:]
+    pairs = [word for word in words_after_label if _LETOR_PAIR.fullmatch(word)]
+    return len(pairs) > 0 and 2 * len(pairs) >= len(words_after_label)

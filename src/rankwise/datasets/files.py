@@ -31,9 +31,16 @@ PACKED = (".gz", ".bz2", ".xz", ".zst")  # suffixes of files that are written co
 BLOCK_BYTES = 1 << 20
 MAX_REASON = 200  # characters of an error of another library that a message quotes
 
-_DAMAGED = (EOFError, OSError, RuntimeError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_standard_input: WeakKeyDictionary[TextIO, IO[bytes]] = WeakKeyDictionary()
+_ERRORS_OF_DAMAGED_FILES = (
+    EOFError,
+    OSError,
+    RuntimeError,
+    zlib.error,
+    lzma.LZMAError,
+    zipfile.BadZipFile,
+)
+_DISK_IS_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_copy_of_standard_input: WeakKeyDictionary[TextIO, IO[bytes]] = WeakKeyDictionary()
 
 
 def import_arrow(module: str = "pyarrow") -> ModuleType:
@@ -42,22 +49,22 @@ def import_arrow(module: str = "pyarrow") -> ModuleType:
     return arrow
 
 
-def location(path: str) -> str:
+def path_on_disk(path: str) -> str:
     """Return the path of a file; standard input (-) is copied to a temporary file.
 
     The copy is made once. It can be read several times, as other files can.
     """
     if path != "-":
         return path
-    if sys.stdin not in _standard_input:
+    if sys.stdin not in _copy_of_standard_input:
         copy = tempfile.NamedTemporaryFile(prefix="rankwise-")  # noqa: SIM115
         # one system call at a time, so that Python handles a signal before it waits for more input
         stream = cast("BufferedReader", sys.stdin.buffer)
         while chunk := stream.read1(BLOCK_BYTES):
             copy.write(chunk)
         copy.flush()
-        _standard_input[sys.stdin] = cast("IO[bytes]", copy)
-    return str(_standard_input[sys.stdin].name)
+        _copy_of_standard_input[sys.stdin] = cast("IO[bytes]", copy)
+    return str(_copy_of_standard_input[sys.stdin].name)
 
 
 @contextmanager
@@ -73,23 +80,25 @@ def open_unpacked(
     OSError
         If the file cannot be read, or is a pipe, which cannot be read twice.
     """
-    if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
+    is_pipe_or_device = os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path))
+    if is_pipe_or_device:
         raise OSError(errno.ESPIPE, "not a file on disk; save the data to a file first", path)
-    with open(location(path), "rb") as raw:
+    with open(path_on_disk(path), "rb") as file:
         try:
-            yield _decompressed(raw, path, error), raw
-        except _DAMAGED as problem:
-            if getattr(problem, "errno", None) is not None:  # disk, network, a directory
+            yield _decompressed(file, path, error), file
+        except _ERRORS_OF_DAMAGED_FILES as problem:
+            is_system_error = getattr(problem, "errno", None) is not None  # disk, network, …
+            if is_system_error:
                 raise
-            raise damage(error, path, problem) from None
+            raise damaged_file_error(error, path, problem) from None
 
 
-def damage(error: type[DataFileError], path: str, problem: Exception) -> Exception:
+def damaged_file_error(error: type[DataFileError], path: str, problem: Exception) -> Exception:
     """Return the error to raise about bytes that cannot be read; a MemoryError is no damage."""
     if isinstance(problem, MemoryError):
         return problem
-    lines = str(problem).splitlines() or [type(problem).__name__]
-    reason = lines[0][:MAX_REASON]
+    lines_of_problem = str(problem).splitlines() or [type(problem).__name__]
+    reason = lines_of_problem[0][:MAX_REASON]
     return error(
         path,
         None,
@@ -97,26 +106,26 @@ def damage(error: type[DataFileError], path: str, problem: Exception) -> Excepti
     )
 
 
-def _decompressed(raw: BufferedReader, path: str, error: type[DataFileError]) -> BufferedIOBase:
+def _decompressed(file: BufferedReader, path: str, error: type[DataFileError]) -> BufferedIOBase:
     """Return the stream of the decompressed bytes; the first bytes identify the compression."""
-    head = raw.peek(10)[:10]
-    if head.startswith(b"\x1f\x8b"):
-        return gzip.GzipFile(fileobj=raw)
-    if head.startswith(b"BZh") and head[4:] in (b"1AY&SY", b"\x17rE8P\x90"):
-        return bz2.BZ2File(raw)
-    if head.startswith(b"\xfd7zXZ\x00"):
-        return lzma.LZMAFile(raw)
-    if head.startswith(b"\x28\xb5\x2f\xfd"):
-        zstandard: BufferedIOBase = import_arrow().CompressedInputStream(raw, "zstd")
+    first_bytes = file.peek(10)[:10]
+    if first_bytes.startswith(b"\x1f\x8b"):
+        return gzip.GzipFile(fileobj=file)
+    if first_bytes.startswith(b"BZh") and first_bytes[4:] in (b"1AY&SY", b"\x17rE8P\x90"):
+        return bz2.BZ2File(file)
+    if first_bytes.startswith(b"\xfd7zXZ\x00"):
+        return lzma.LZMAFile(file)
+    if first_bytes.startswith(b"\x28\xb5\x2f\xfd"):
+        zstandard: BufferedIOBase = import_arrow().CompressedInputStream(file, "zstd")
         return zstandard
-    if head.startswith(b"PK\x03\x04"):
-        return _open_zip_member(raw, path, error)
-    return raw
+    if first_bytes.startswith(b"PK\x03\x04"):
+        return _open_zip_member(file, path, error)
+    return file
 
 
-def _open_zip_member(raw: BufferedReader, path: str, error: type[DataFileError]) -> BufferedIOBase:
+def _open_zip_member(file: BufferedReader, path: str, error: type[DataFileError]) -> BufferedIOBase:
     """Open the only file of a zip archive."""
-    archive = zipfile.ZipFile(raw)
+    archive = zipfile.ZipFile(file)
     names = [name for name in archive.namelist() if not name.startswith("__MACOSX/")]
     if "model.json" in names:
         raise error(
@@ -143,24 +152,25 @@ def line_blocks(
     Every line ends with a line feed, including the last line of the file. A byte order mark at the
     start of the file is dropped.
     """
-    number = 1
-    unfinished = b""  # start of a line whose end was not read yet
+    line_number = 1  # of the first line that was not yielded yet
+    start_of_line = b""  # the part of a line whose end was not read yet
     with open_unpacked(path, error) as (stream, _):
-        while piece := stream.read(BLOCK_BYTES):
-            text = unfinished + piece
-            end = text.rfind(b"\n") + 1
-            lines = text[:end]
-            unfinished = text[end:]
-            if lines:
-                yield number, _without_mark(lines, number)
-                number += lines.count(b"\n")
-    if unfinished:
-        yield number, _without_mark(unfinished, number) + b"\n"
+        while chunk := stream.read(BLOCK_BYTES):
+            text = start_of_line + chunk
+            end_of_last_line = text.rfind(b"\n") + 1  # 0 if no line ends in the text
+            complete_lines = text[:end_of_last_line]
+            start_of_line = text[end_of_last_line:]
+            if complete_lines:
+                yield line_number, _without_byte_order_mark(complete_lines, line_number)
+                line_number += complete_lines.count(b"\n")
+    has_unfinished_last_line = start_of_line != b""
+    if has_unfinished_last_line:
+        yield line_number, _without_byte_order_mark(start_of_line, line_number) + b"\n"
 
 
-def _without_mark(lines: bytes, number: int) -> bytes:
-    """Drop the byte order mark of the first line of a file."""
-    if number == 1:
+def _without_byte_order_mark(lines: bytes, first_line_number: int) -> bytes:
+    """Drop the byte order mark at the start of the first line of a file."""
+    if first_line_number == 1:
         return lines.removeprefix(codecs.BOM_UTF8)
     return lines
 
@@ -182,8 +192,8 @@ def check_writable(name: str) -> str:
     if not os.path.isdir(folder):
         problem = f"the folder {folder} does not exist; create it first"
         raise FileNotFoundError(errno.ENOENT, problem, name)
-    changed = target if os.path.exists(target) else folder
-    if not os.access(changed, os.W_OK):
+    needs_permission = target if os.path.exists(target) else folder
+    if not os.access(needs_permission, os.W_OK):
         problem = "no permission to write there; choose another file or folder"
         raise PermissionError(errno.EACCES, problem, name)
     return target
@@ -208,14 +218,18 @@ def replace_file(path: PathLike) -> Iterator[IO[bytes]]:
         sys.stdout.buffer.flush()
         return
     if _is_stream(name):
-        with _name_in_errors(name), open(name, "wb") as device, _compress(device, name) as stream:
+        with (
+            _name_file_in_errors(name),
+            open(name, "wb") as device,
+            _compress(device, name) as stream,
+        ):
             yield stream
         return
     target = check_writable(name)
-    with _temporary_next_to(target) as temporary:
-        with _write_temporary(temporary, name) as stream:
+    with _temporary_path_next_to(target) as temporary_path:
+        with _open_temporary_file(temporary_path, name) as stream:
             yield stream
-        _put_in_place(temporary, target)
+        _move_into_place(temporary_path, target)
 
 
 def write_files(contents: Sequence[tuple[PathLike, bytes]]) -> None:
@@ -232,8 +246,8 @@ def write_files(contents: Sequence[tuple[PathLike, bytes]]) -> None:
         If a file cannot be written. Files on disk are then unchanged; output to standard output or
         to a pipe cannot be undone.
     """
-    with ExitStack() as stack:
-        temporary_files: list[tuple[str, str]] = []
+    with ExitStack() as temporary_paths:  # removes the temporary files that are left at the end
+        path_and_target: list[tuple[str, str]] = []
         for path, content in contents:
             name = os.fspath(path)
             if _is_stream(name):
@@ -241,12 +255,12 @@ def write_files(contents: Sequence[tuple[PathLike, bytes]]) -> None:
                     stream.write(content)
                 continue
             target = check_writable(name)
-            temporary = stack.enter_context(_temporary_next_to(target))
-            with _write_temporary(temporary, name) as stream:
+            temporary_path = temporary_paths.enter_context(_temporary_path_next_to(target))
+            with _open_temporary_file(temporary_path, name) as stream:
                 stream.write(content)
-            temporary_files.append((temporary, target))
-        for temporary, target in temporary_files:
-            _put_in_place(temporary, target)
+            path_and_target.append((temporary_path, target))
+        for temporary_path, target in path_and_target:
+            _move_into_place(temporary_path, target)
 
 
 def _is_stream(name: str) -> bool:
@@ -255,57 +269,61 @@ def _is_stream(name: str) -> bool:
 
 
 @contextmanager
-def _temporary_next_to(target: str) -> Iterator[str]:
+def _temporary_path_next_to(target: str) -> Iterator[str]:
     """Yield the path of a temporary file in the directory of `target`; remove it at the end."""
-    temporary = os.path.join(os.path.dirname(target), f".rankwise-{secrets.token_hex(8)}.tmp")
+    temporary_name = f".rankwise-{secrets.token_hex(8)}.tmp"
+    temporary_path = os.path.join(os.path.dirname(target), temporary_name)
     try:
-        yield temporary
+        yield temporary_path
     finally:
-        with suppress(FileNotFoundError):
-            os.unlink(temporary)
+        with suppress(FileNotFoundError):  # it was moved
+            os.unlink(temporary_path)
 
 
 @contextmanager
-def _write_temporary(temporary: str, name: str) -> Iterator[IO[bytes]]:
+def _open_temporary_file(temporary_path: str, name: str) -> Iterator[IO[bytes]]:
     """Open a stream of the temporary file for `name`; its bytes are on the disk at the end."""
-    with _name_in_errors(name, temporary), open(temporary, "xb") as raw:
-        with _compress(raw, name) as stream:
+    with _name_file_in_errors(name, temporary_path), open(temporary_path, "xb") as file:
+        with _compress(file, name) as stream:
             yield stream
-        raw.flush()
-        os.fsync(raw.fileno())
+        file.flush()
+        os.fsync(file.fileno())
 
 
-def _put_in_place(temporary: str, target: str) -> None:
+def _move_into_place(temporary_path: str, target: str) -> None:
     """Replace `target`, whose permissions are kept, by the temporary file."""
     if os.path.exists(target):
-        shutil.copymode(target, temporary)
-    os.replace(temporary, target)
+        shutil.copymode(target, temporary_path)
+    os.replace(temporary_path, target)
 
 
 @contextmanager
-def _name_in_errors(name: str, temporary: str = "") -> Iterator[None]:
+def _name_file_in_errors(name: str, temporary_path: str = "") -> Iterator[None]:
     """Name the file that could not be written; the system names no file or the temporary one."""
     try:
         yield
     except OSError as error:
-        if error.errno not in _NO_ROOM and error.filename != temporary:
+        is_about_temporary_file = error.filename == temporary_path
+        if error.errno not in _DISK_IS_FULL and not is_about_temporary_file:
             raise
         reason = os.strerror(error.errno or 0)
         problem = f"{reason}, nothing was written; free disk space or choose another folder"
         raise OSError(error.errno, problem, name) from error
 
 
-def _compress(raw: IO[bytes], name: str) -> AbstractContextManager[IO[bytes]]:
+def _compress(file: IO[bytes], name: str) -> AbstractContextManager[IO[bytes]]:
     """Return the stream that compresses into a file, by the suffix of its name."""
     suffix = os.path.splitext(name)[1].lower()
-    stream: object = nullcontext(raw)
+    stream: object
     if suffix == ".gz":  # without a time stamp, so that equal data give equal bytes
-        stream = gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=raw, mtime=0)
+        stream = gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=file, mtime=0)
     elif suffix == ".bz2":
-        stream = bz2.BZ2File(raw, "wb")
+        stream = bz2.BZ2File(file, "wb")
     elif suffix == ".xz":
-        stream = lzma.LZMAFile(raw, "wb")  # noqa: SIM115, closed by the caller
+        stream = lzma.LZMAFile(file, "wb")  # noqa: SIM115, closed by the caller
     elif suffix == ".zst":
-        duplicate = open(os.dup(raw.fileno()), "wb")  # noqa: SIM115, closed by the stream
+        duplicate = open(os.dup(file.fileno()), "wb")  # noqa: SIM115, closed by the stream
         stream = import_arrow().CompressedOutputStream(duplicate, "zstd")
+    else:
+        stream = nullcontext(file)
     return cast("AbstractContextManager[IO[bytes]]", stream)

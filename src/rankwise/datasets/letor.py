@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, overload
 
 import numpy as np
@@ -43,43 +42,43 @@ class Rows(NamedTuple):
     ----------
     labels : ndarray of shape (n_rows,)
         Relevance labels.
-    codes : ndarray of shape (n_rows,)
+    group_codes : ndarray of shape (n_rows,)
         Numbers of the groups; −1 without groups.
-    sizes : ndarray of shape (n_rows,)
+    n_entries : ndarray of shape (n_rows,)
         Number of features of each row.
-    columns, values : ndarray of shape (n_entries,)
+    columns, values : ndarray of shape (sum of n_entries,)
         Features of all rows, one row after another.
     comments : list of bytes
         Comments; empty if they are not requested.
     """
 
     labels: Array
-    codes: Indices
-    sizes: Indices
+    group_codes: Indices
+    n_entries: Indices
     columns: NDArray[np.int32]
     values: Numbers
     comments: list[bytes]
 
-    def split(self, n: int) -> tuple[Rows, Rows]:
-        """Return the first n rows and the rows after them."""
-        n_entries = int(self.sizes[:n].sum())
-        head = Rows(
-            self.labels[:n],
-            self.codes[:n],
-            self.sizes[:n],
-            self.columns[:n_entries],
-            self.values[:n_entries],
-            self.comments[:n],
+    def split(self, n_rows: int) -> tuple[Rows, Rows]:
+        """Return the first rows and the rows after them."""
+        end_of_entries = int(self.n_entries[:n_rows].sum())
+        first_rows = Rows(
+            self.labels[:n_rows],
+            self.group_codes[:n_rows],
+            self.n_entries[:n_rows],
+            self.columns[:end_of_entries],
+            self.values[:end_of_entries],
+            self.comments[:n_rows],
         )
-        tail = Rows(
-            self.labels[n:],
-            self.codes[n:],
-            self.sizes[n:],
-            self.columns[n_entries:],
-            self.values[n_entries:],
-            self.comments[n:],
+        other_rows = Rows(
+            self.labels[n_rows:],
+            self.group_codes[n_rows:],
+            self.n_entries[n_rows:],
+            self.columns[end_of_entries:],
+            self.values[end_of_entries:],
+            self.comments[n_rows:],
         )
-        return head, tail
+        return first_rows, other_rows
 
 
 @overload
@@ -240,22 +239,47 @@ def _as_paths(path: PathLike | Sequence[PathLike]) -> list[str]:
 # Rows -------------------------------------------------------------------------------------------
 
 
-class _Block(NamedTuple):
-    """What `read_rows` finds in a block of text; positions count bytes."""
+class _ParsedRows(NamedTuple):
+    """What `read_rows` finds in a text; spans are begin and end in bytes, −1 for none."""
 
     labels: Array
-    sizes: Indices
+    n_entries: Indices
     columns: NDArray[np.int32]
     values: Array
-    lines: Indices
-    qids: Indices
-    heads: Indices
+    lines: Indices  # counted from 0
+    qid_spans: Indices
+    starts_of_runs: Indices  # rows whose qid differs from that of the previous row
     comment_spans: Indices
-    n_read: int
+    n_bytes_read: int  # less than the length of the text if a line cannot be read
 
-    def comments(self, text: bytes) -> list[bytes]:
+
+class _Block(NamedTuple):
+    """Complete lines of a file, and the rows in them."""
+
+    path: str
+    text: bytes
+    first_line: int
+    parsed: _ParsedRows
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.parsed.labels)
+
+    def line_of_row(self, row: int) -> int:
+        """Return the number of the line of a row, counted from 1."""
+        return self.first_line + int(self.parsed.lines[row])
+
+    def qid(self, row: int) -> bytes | None:
+        """Return the qid of a row; None if it has none."""
+        start, end = self.parsed.qid_spans[row]
+        if start < 0:
+            return None
+        return self.text[start:end]
+
+    def comments(self) -> list[bytes]:
         """Return the comment of each row."""
-        return [text[start:end] for start, end in self.comment_spans.tolist()]
+        return [self.text[start:end] for start, end in self.parsed.comment_spans.tolist()]
 
 
 @dataclass
@@ -272,93 +296,102 @@ class _Reader:
 
     def read_all(self) -> RankingData:
         """Return all rows."""
-        groups = _QidGroups(in_order=False)
-        rows = _concatenate(self._blocks(groups))
+        groups = _QidGroups(must_be_consecutive=False)
+        rows = _concatenate(self._read_blocks(groups))
         return self._ranking_data(rows, groups)
 
     def read_chunks(self, n_rows: int) -> Iterator[RankingData]:
         """Yield chunks of whole groups with at least n_rows rows; the last may have fewer."""
         if self.n_features is None:
-            blocks = self._blocks(_QidGroups(in_order=True))
-            self.n_features = max(1, *(int(rows.columns.max(initial=0)) + 1 for rows in blocks))
-        groups = _QidGroups(in_order=True)
-        pending: list[Rows] = []
-        for block in self._blocks(groups):
-            pending.append(block)
-            while end := _end_of_chunk(np.concatenate([rows.codes for rows in pending]), n_rows):
-                rows = _concatenate(pending) if len(pending) > 1 else pending[0]
-                chunk, rest = rows.split(end)
-                pending = [rest]
+            self.n_features = self._largest_feature_id()
+        groups = _QidGroups(must_be_consecutive=True)
+        pending: list[Rows] = []  # rows that are not in a chunk yet
+        for rows in self._read_blocks(groups):
+            pending.append(rows)
+            pending_codes = np.concatenate([block.group_codes for block in pending])
+            end_of_chunk = _end_of_chunk(pending_codes, n_rows)
+            while end_of_chunk > 0:
+                all_pending = _concatenate(pending) if len(pending) > 1 else pending[0]
+                chunk, other_rows = all_pending.split(end_of_chunk)
                 data = self._ranking_data(chunk, groups)
                 self.sparse = hasattr(data.X, "toarray")  # all chunks are like the first
                 yield data
-        rows = _concatenate(pending)
-        if len(rows.labels):
-            yield self._ranking_data(rows, groups)
+                pending = [other_rows]
+                end_of_chunk = _end_of_chunk(other_rows.group_codes, n_rows)
+        last_rows = _concatenate(pending)
+        if len(last_rows.labels):
+            yield self._ranking_data(last_rows, groups)
 
-    def _blocks(self, groups: _QidGroups) -> Iterator[Rows]:
+    def _largest_feature_id(self) -> int:
+        """Return the number of columns that the features of all files need, at least 1."""
+        n_columns = 1
+        for rows in self._read_blocks(_QidGroups(must_be_consecutive=True)):
+            n_columns = max(n_columns, int(rows.columns.max(initial=0)) + 1)
+        return n_columns
+
+    def _read_blocks(self, groups: _QidGroups) -> Iterator[Rows]:
         """Yield the rows of all files in blocks; an unreadable line raises after its block."""
-        n_groups = 0  # of earlier files with group sizes
-        for number, path in enumerate(self.paths):
-            n_groups += yield from self._blocks_of_file(number, path, groups, n_groups)
+        n_groups_of_earlier_files = 0  # with group sizes
+        for file_number, path in enumerate(self.paths):
+            n_rows = 0
+            size_file: _SizeFile | None = None
+            for block in self._parse_blocks(path):
+                codes = groups.codes(block)
+                is_first_row_known = n_rows == 0 and block.n_rows > 0
+                if is_first_row_known:
+                    size_file = self._read_size_file(file_number, has_qids=bool(groups.has_qids))
+                if size_file is not None:
+                    codes_in_file = size_file.group_of_rows(path, n_rows, n_rows + block.n_rows)
+                    codes = n_groups_of_earlier_files + codes_in_file
+                n_rows += block.n_rows
+                yield self._rows(block, codes)
+            if n_rows == 0:
+                raise LetorFormatError(path, None, "the file has no rows, expected at least one.")
+            if size_file is not None:
+                size_file.refuse_fewer_rows(path, n_rows)
+                n_groups_of_earlier_files += size_file.n_groups
 
-    def _blocks_of_file(
-        self, number: int, path: str, groups: _QidGroups, n_groups: int
-    ) -> Generator[Rows, None, int]:
-        """Yield the rows of one file; return its number of groups if it has group sizes."""
-        n_rows = 0
-        sizes: _SizeFile | None = None
+    def _parse_blocks(self, path: str) -> Iterator[_Block]:
+        """Yield blocks of parsed lines; an unreadable line raises after the rows before it."""
+        max_columns = self.n_features or MAX_COLUMNS
+        largest_value = float(np.finfo(self.dtype).max)
         for first_line, text in line_blocks(path):
-            block = self._read_block(text)
-            codes = groups.codes(path, text, block.lines + first_line, block.qids, block.heads)
-            start = n_rows
-            n_rows += len(block.labels)
-            if start == 0 and n_rows:
-                sizes = self._read_sizes(number, bool(groups.has_qids))
-            if sizes is not None:
-                if n_rows > sizes.n_rows:
-                    raise sizes.error(path, "more")
-                codes = n_groups + sizes.group_of_rows(start, n_rows)
-            comments = block.comments(text) if self.ids else []
-            values = block.values.astype(self.dtype, copy=False)
-            yield Rows(block.labels, codes, block.sizes, block.columns, values, comments)
-            if block.n_read < len(text):
-                self._refuse_line(path, text, block.n_read, first_line)
-        if n_rows == 0:
-            raise LetorFormatError(path, None, "the file has no rows, expected at least one.")
-        if sizes is None:
-            return 0
-        if n_rows < sizes.n_rows:
-            raise sizes.error(path, str(n_rows))
-        return len(sizes.ends)
+            parsed = _ParsedRows(*read_rows(text, self.zero_based, max_columns, largest_value))
+            yield _Block(path, text, first_line, parsed)
+            if parsed.n_bytes_read < len(text):
+                start = parsed.n_bytes_read
+                line_number = first_line + text.count(b"\n", 0, start)
+                line = text[start : text.index(b"\n", start)]
+                problem = _describe_problem(line, max_columns, self.zero_based)
+                raise LetorFormatError(path, line_number, problem)
 
-    def _read_sizes(self, number: int, has_qids: bool) -> _SizeFile | None:
+    def _rows(self, block: _Block, group_codes: Indices) -> Rows:
+        """Return the rows of a block in the requested type of numbers."""
+        parsed = block.parsed
+        return Rows(
+            labels=parsed.labels,
+            group_codes=group_codes,
+            n_entries=parsed.n_entries,
+            columns=parsed.columns,
+            values=parsed.values.astype(self.dtype, copy=False),
+            comments=block.comments() if self.ids else [],
+        )
+
+    def _read_size_file(self, file_number: int, has_qids: bool) -> _SizeFile | None:
         """Read the group sizes of a data file; None if it has none."""
-        path = self._find_size_file(number, has_qids)
+        path = self._find_size_file(file_number, has_qids)
         if path is None:
             return None
-        return _SizeFile(path, np.cumsum(read_group_sizes(path)))
+        end_of_group = np.cumsum(read_group_sizes(path))
+        return _SizeFile(path, end_of_group)
 
-    def _read_block(self, text: bytes) -> _Block:
-        """Parse complete lines up to the first one that cannot be read."""
-        max_columns = self.n_features or MAX_COLUMNS
-        largest = float(np.finfo(self.dtype).max)
-        return _Block(*read_rows(text, self.zero_based, max_columns, largest))
-
-    def _refuse_line(self, path: str, text: bytes, start: int, first_line: int) -> None:
-        """Raise an error that says what is wrong with the line at this position."""
-        number = first_line + text.count(b"\n", 0, start)
-        line = text[start : text.index(b"\n", start)]
-        problem = _describe_problem(line, self.n_features or MAX_COLUMNS, self.zero_based)
-        raise LetorFormatError(path, number, problem)
-
-    def _find_size_file(self, number: int, has_qids: bool) -> str | None:
+    def _find_size_file(self, file_number: int, has_qids: bool) -> str | None:
         """Return the file of group sizes of a data file; None with qids or without such a file."""
         if self.group_sizes is None or (self.group_sizes == "auto" and has_qids):
             return None
         if has_qids:
             raise ValueError(
-                f"{self.paths[number]} has qids and group_sizes is given too; "
+                f"{self.paths[file_number]} has qids and group_sizes is given too; "
                 "pass group_sizes=None to group by qid."
             )
         if self.group_sizes != "auto":
@@ -368,42 +401,56 @@ class _Reader:
                     f"group_sizes names {len(size_files)} files but there are {len(self.paths)} "
                     "data files; pass one for each."
                 )
-            return size_files[number]
-        names = [_size_file_next_to(path) for path in self.paths]
-        if names[number] is None and any(names):
+            return size_files[file_number]
+        size_files_next_to_data = [_size_file_next_to(path) for path in self.paths]
+        size_file = size_files_next_to_data[file_number]
+        if size_file is None and any(size_files_next_to_data):
             raise LetorFormatError(
-                self.paths[number],
+                self.paths[file_number],
                 None,
                 "no file of group sizes is next to it, but one is next to another file. Add it, or "
                 "pass group_sizes=None to do without groups.",
             )
-        return names[number]
+        return size_file
 
     def _ranking_data(self, rows: Rows, groups: _QidGroups) -> RankingData:
+        """Return the rows as a matrix, labels, groups and comments."""
         comments = None
         if self.ids:
             texts = [text.decode("utf-8", "backslashreplace").strip() for text in rows.comments]
             comments = np.array(texts, dtype=object)
         X = _matrix(rows, self.n_features, self.sparse)
-        return RankingData(X, rows.labels, groups.labels(rows.codes), comments)
+        return RankingData(X, rows.labels, groups.labels(rows.group_codes), comments)
 
 
 class _SizeFile(NamedTuple):
     """The group sizes of a data file: the path, and the row after the last one of each group."""
 
     path: str
-    ends: Indices
+    end_of_group: Indices
 
     @property
     def n_rows(self) -> int:
         """Sum of the sizes."""
-        return int(self.ends[-1])
+        return int(self.end_of_group[-1])
 
-    def group_of_rows(self, start: int, end: int) -> Indices:
-        """Return the position of the group of each row from start to end."""
-        return np.searchsorted(self.ends, np.arange(start, end), side="right")
+    @property
+    def n_groups(self) -> int:
+        """Number of groups."""
+        return len(self.end_of_group)
 
-    def error(self, data_path: str, n_rows: str) -> LetorFormatError:
+    def group_of_rows(self, data_path: str, start: int, end: int) -> Indices:
+        """Return the number of the group of each row from start to end of the data file."""
+        if end > self.n_rows:
+            raise self._error(data_path, "more")
+        return np.searchsorted(self.end_of_group, np.arange(start, end), side="right")
+
+    def refuse_fewer_rows(self, data_path: str, n_rows: int) -> None:
+        """Raise an error if the data file has fewer rows than the groups."""
+        if n_rows < self.n_rows:
+            raise self._error(data_path, str(n_rows))
+
+    def _error(self, data_path: str, n_rows: str) -> LetorFormatError:
         """Return the error about a data file with another number of rows."""
         return LetorFormatError(
             self.path,
@@ -416,22 +463,24 @@ class _SizeFile(NamedTuple):
 
 def _describe_problem(line: bytes, max_columns: int, zero_based: bool) -> str:
     """Describe what is wrong with a line."""
-    first = int(not zero_based)
-    last = max_columns - 1 + first
+    first_id = 0 if zero_based else 1
+    last_id = first_id + max_columns - 1
     if b" 0:" in line and not zero_based:
         return (
             f"feature id 0 in {shown_value(line)}, but ids are expected to start at 1. "
             "Pass zero_based=True if the file counts from 0."
         )
-    words = [word for word in line.partition(b"#")[0].split() if not word.startswith(b"qid:")]
-    is_no_number = [finite_number(word.rpartition(b":")[2]) is None for word in words]
-    invalid = line
-    if any(is_no_number):
-        invalid = words[is_no_number.index(True)]
+    invalid_text = line
+    text_before_comment = line.partition(b"#")[0]
+    for word in text_before_comment.split():
+        value = word.rpartition(b":")[2]
+        if not word.startswith(b"qid:") and finite_number(value) is None:
+            invalid_text = word
+            break
     return (
-        f"got {shown_value(invalid)}, expected 'label qid:group feature:value feature:value ... # "
-        f"comment' with finite numbers, and features from {first} to {last} in increasing order. "
-        "A feature that is left out is 0. Pass n_features= if there are more."
+        f"got {shown_value(invalid_text)}, expected 'label qid:group feature:value feature:value "
+        f"... # comment' with finite numbers, and features from {first_id} to {last_id} in "
+        "increasing order. A feature that is left out is 0. Pass n_features= if there are more."
     )
 
 
@@ -440,14 +489,18 @@ def _concatenate(blocks: Iterable[Rows]) -> Rows:
 
     The arrays grow in place by an eighth at a time, so that no row is in memory twice.
     """
-    arrays: dict[str, _GrowingArray] = {}
+    array_of_field: dict[str, _GrowingArray] = {}
     comments: list[bytes] = []
-    for block in blocks:
-        for field, values in block._asdict().items():
-            if field != "comments":
-                arrays.setdefault(field, _GrowingArray(values.dtype)).append(values)
-        comments += block.comments
-    return Rows(**{field: array.finish() for field, array in arrays.items()}, comments=comments)
+    for rows in blocks:
+        for field, values in rows._asdict().items():
+            if field == "comments":
+                comments += rows.comments
+                continue
+            if field not in array_of_field:
+                array_of_field[field] = _GrowingArray(values.dtype)
+            array_of_field[field].append(values)
+    arrays = {field: array.finish() for field, array in array_of_field.items()}
+    return Rows(**arrays, comments=comments)
 
 
 class _GrowingArray:
@@ -476,15 +529,15 @@ def _matrix(rows: Rows, n_columns: int | None, sparse: bool | str) -> Numbers | 
     from scipy.sparse import csr_matrix
 
     n_rows = len(rows.labels)
-    n_entries = len(rows.values)
+    n_values = len(rows.values)
     if n_columns is None:
         n_columns = int(rows.columns.max(initial=-1)) + 1
     if sparse == "auto":
-        sparse = n_entries < _MIN_DENSE_SHARE * n_rows * n_columns
-    has_all_features = n_entries == n_rows * n_columns
+        sparse = n_values < _MIN_DENSE_SHARE * n_rows * n_columns
+    has_all_features = n_values == n_rows * n_columns
     if has_all_features and not sparse:
         return rows.values.reshape(n_rows, n_columns)
-    row_starts = np.concatenate([[0], np.cumsum(rows.sizes)])
+    row_starts = np.concatenate([[0], np.cumsum(rows.n_entries)])
     X = csr_matrix((rows.values, rows.columns, row_starts), shape=(n_rows, n_columns))
     if sparse:
         return X
@@ -492,16 +545,18 @@ def _matrix(rows: Rows, n_columns: int | None, sparse: bool | str) -> Numbers | 
     return X.toarray()
 
 
-def _end_of_chunk(codes: Indices, n_rows: int) -> int:
+def _end_of_chunk(group_codes: Indices, n_rows: int) -> int:
     """Return where the first group after n_rows rows starts; 0 if more rows are needed."""
-    if len(codes) <= n_rows:
+    if len(group_codes) <= n_rows:
         return 0
-    if codes[0] < 0:
+    has_groups = group_codes[0] >= 0
+    if not has_groups:
         return n_rows
-    changes = np.flatnonzero(codes[n_rows:] != codes[n_rows - 1 : -1])
-    if len(changes) == 0:
+    starts_group = group_codes[1:] != group_codes[:-1]  # of each row but the first
+    starts_after_n_rows = np.flatnonzero(starts_group[n_rows - 1 :])
+    if len(starts_after_n_rows) == 0:
         return 0
-    return n_rows + int(changes[0])
+    return n_rows + int(starts_after_n_rows[0])
 
 
 # Groups -----------------------------------------------------------------------------------------
@@ -513,12 +568,17 @@ def _size_file_next_to(path: str) -> str | None:
     The candidates, in this order, are the name of the data file, with and without its ``.gz``
     (``.bz2``, ``.xz``), followed by ``.query`` or ``.group``, plain or compressed.
     """
-    stem, suffix = os.path.splitext(path)
+    path_without_suffix, suffix = os.path.splitext(path)
     names = [path]
     if suffix.lower() in PACKED:
-        names.append(stem)
-    candidates = map("".join, product(names, (".query", ".group"), ("", *PACKED)))
-    return next(filter(os.path.isfile, candidates), None)
+        names.append(path_without_suffix)
+    for name in names:
+        for size_suffix in (".query", ".group"):
+            for packed_suffix in ("", *PACKED):
+                candidate = name + size_suffix + packed_suffix
+                if os.path.isfile(candidate):
+                    return candidate
+    return None
 
 
 def read_group_sizes(path: PathLike) -> NDArray[np.intp]:
@@ -551,18 +611,18 @@ def read_group_sizes(path: PathLike) -> NDArray[np.intp]:
     """
     name = os.fspath(path)
     sizes: list[int] = []
-    for number, line in numbered_lines(name):
-        token = line.strip()
-        if not token:
+    for line_number, line in numbered_lines(name):
+        text = line.strip()
+        if not text:
             continue
-        if not token.isdigit() or len(token) > MAX_SIZE_DIGITS:
+        if not text.isdigit() or len(text) > MAX_SIZE_DIGITS:
             raise LetorFormatError(
                 name,
-                number,
-                f"got {shown_value(token)}, expected the number of rows of one group: one integer "
+                line_number,
+                f"got {shown_value(text)}, expected the number of rows of one group: one integer "
                 "a line and nothing else.",
             )
-        sizes.append(int(token))
+        sizes.append(int(text))
     if not sizes:
         raise LetorFormatError(name, None, "the file has no group sizes, expected one a line.")
     return np.array(sizes, dtype=np.intp)
@@ -575,58 +635,51 @@ class _QidGroups:
 
     Parameters
     ----------
-    in_order : bool
+    must_be_consecutive : bool
         Whether the rows of a group must be consecutive.
     """
 
-    def __init__(self, in_order: bool) -> None:
-        self._in_order = in_order
-        self._code_of: dict[bytes, int] = {}
-        self._qids: list[bytes] = []
-        self._last: bytes | None = None
-        self.has_qids: bool | None = None  # whether the first row has one
+    def __init__(self, must_be_consecutive: bool) -> None:
+        self._must_be_consecutive = must_be_consecutive
+        self._code_of_qid: dict[bytes, int] = {}
+        self._qids: list[bytes] = []  # by code
+        self._previous_qid: bytes | None = None
+        self.has_qids: bool | None = None  # whether the first row has one; None before it
 
-    def codes(
-        self, path: str, text: bytes, lines: Indices, qids: Indices, heads: Indices
-    ) -> Indices:
-        """Return the group of each row of a block; the qid changes in the rows `heads`."""
-        codes = np.empty(len(heads), dtype=np.int64)
-        for k, row in enumerate(heads.tolist()):
-            begin, end = qids[row]
-            qid = None
-            if begin >= 0:
-                qid = text[begin:end]
-            problem = self._qid_problem(qid)
+    def codes(self, block: _Block) -> Indices:
+        """Return the group of each row of a block."""
+        starts = block.parsed.starts_of_runs  # of rows with the same qid
+        code_of_run = np.empty(len(starts), dtype=np.int64)
+        for run, row in enumerate(starts.tolist()):
+            qid = block.qid(row)
+            if self.has_qids is None:
+                self.has_qids = qid is not None
+            problem = self._describe_problem(qid)
             if problem:
-                raise LetorFormatError(path, int(lines[row]), problem)
-            if qid is not None and qid not in self._code_of:
-                self._code_of[qid] = len(self._qids)
+                raise LetorFormatError(block.path, block.line_of_row(row), problem)
+            if qid is not None and qid not in self._code_of_qid:
+                self._code_of_qid[qid] = len(self._qids)
                 self._qids.append(qid)
-            codes[k] = -1 if qid is None else self._code_of[qid]
-            self._last = qid
-        return np.repeat(codes, np.diff(heads, append=len(lines)))
+            code_of_run[run] = -1 if qid is None else self._code_of_qid[qid]
+            self._previous_qid = qid
+        n_rows_of_run = np.diff(starts, append=block.n_rows)
+        return np.repeat(code_of_run, n_rows_of_run)
 
-    def _qid_problem(self, qid: bytes | None) -> str:
+    def _describe_problem(self, qid: bytes | None) -> str:
         """Describe the problem of the qid of the next row; an empty text if there is none."""
-        if self.has_qids is None:
-            self.has_qids = qid is not None
         if qid is None and self.has_qids:
             return "this row has no qid, but the first row has one. Give every row a qid, or none."
         if qid is not None and not self.has_qids:
             return "this row has a qid, but the first row has none. Give every row a qid, or none."
-        if qid is None or qid == self._last:
+        if qid is None or qid == self._previous_qid:
             return ""
-        if qid in self._code_of:
-            if not self._in_order:
-                return ""
+        if qid in self._code_of_qid and self._must_be_consecutive:
             return (
                 f"the group {shown_value(qid)} continues after rows of other groups. In chunks, "
                 "the rows of a group must be consecutive: sort the file by qid, or read it "
                 "without chunks."
             )
-        decoded = qid.decode("utf-8", "replace")
-        is_utf_8 = decoded.encode("utf-8") == qid
-        if qid and is_utf_8 and len(decoded) <= MAX_LABEL:
+        if qid in self._code_of_qid or _is_valid_qid(qid):
             return ""
         return (
             f"the qid is {shown_value(qid)}, expected a group in UTF-8 of at most {MAX_LABEL} "
@@ -643,7 +696,15 @@ class _QidGroups:
             if has_group_sizes:
                 return codes
             return None
-        first = int(codes.min())
-        qids = self._qids[first : int(codes.max()) + 1]
+        first_code = int(codes.min())
+        last_code = int(codes.max())
+        qids = self._qids[first_code : last_code + 1]
         labels = distinct_labels([qid.decode("utf-8") for qid in qids])
-        return labels[codes - first]
+        return labels[codes - first_code]
+
+
+def _is_valid_qid(qid: bytes) -> bool:
+    """Whether a qid is a text in UTF-8 that is neither empty nor too long."""
+    text = qid.decode("utf-8", "replace")
+    is_utf_8 = text.encode("utf-8") == qid
+    return is_utf_8 and 0 < len(text) <= MAX_LABEL

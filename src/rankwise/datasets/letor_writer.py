@@ -67,13 +67,12 @@ def write_letor(
     2 qid:7 1:0.5 2:1 # a
     0 qid:7 1:0.1 2:0 # b
     """
-    X, labels = _check_numbers(X, y)
+    X, labels = _check_finite(X, y)
     n_rows = X.shape[0]
-    encoded = encode_groups(groups, n_rows)
-    codes = encoded.codes
-    qids = [""]
+    encoded_groups = encode_groups(groups, n_rows)
+    text_of_group = [""]  # one group of all rows, without qid
     if groups is not None:
-        qids = _qids(encoded.labels)
+        text_of_group = _qid_texts(encoded_groups.labels)
     comments: list[object] = [None] * n_rows
     if ids is not None:
         comments = list(ids)
@@ -82,12 +81,14 @@ def write_letor(
             f"ids has {len(comments)} entries but X has {n_rows} rows; pass one per row."
         )
     with replace_file(path) as stream:
-        for row, features in enumerate(_feature_texts(X)):
-            head = _shortest(float(labels[row])) + qids[codes[row]]
-            stream.write(f"{head}{features}{_comment_text(comments[row], row)}\n".encode())
+        for row, features_text in enumerate(_feature_texts(X)):
+            label_text = _shortest_text(float(labels[row]))
+            group_text = text_of_group[encoded_groups.codes[row]]
+            comment_text = _comment_text(comments[row], row)
+            stream.write(f"{label_text}{group_text}{features_text}{comment_text}\n".encode())
 
 
-def _check_numbers(
+def _check_finite(
     X: ArrayLike | spmatrix | sparray, y: ArrayLike
 ) -> tuple[Numbers | csr_matrix, Array]:
     """Return X as a finite array or CSR matrix and y as a finite vector of the same length."""
@@ -107,10 +108,11 @@ def _check_numbers(
     return features, labels
 
 
-def _qids(labels: Labels) -> list[str]:
+def _qid_texts(labels: Labels) -> list[str]:
     """Return `` qid:label`` for each group, with a leading space."""
     words = [_qid_word(label) for label in labels.tolist()]
-    if len(np.unique(distinct_labels(words))) < len(words):
+    labels_read_back = distinct_labels(words)
+    if len(np.unique(labels_read_back)) < len(words):
         raise ValueError(
             "two different group labels would be read back as equal (such as '1' and '01', or 1 "
             "and '1'); make them distinct."
@@ -144,7 +146,7 @@ def _comment_text(comment: object, row: int) -> str:
     return f" # {text}" if text else ""
 
 
-def _shortest(value: float) -> str:
+def _shortest_text(value: float) -> str:
     """Return the shortest text that is read back as the same number."""
     return repr(value).removesuffix(".0")
 
@@ -158,19 +160,24 @@ def _feature_texts(X: Numbers | csr_matrix) -> Iterator[str]:
 
 
 def _dense_texts(X: Numbers) -> Iterator[str]:
-    names = [f" {column}:" for column in range(1, X.shape[1] + 1)]
+    feature_ids = [f" {feature}:" for feature in range(1, X.shape[1] + 1)]
     for row in X:
-        texts = map(_shortest, row.tolist())
-        yield "".join([name + text for name, text in zip(names, texts, strict=True)])
+        value_texts = [_shortest_text(value) for value in row.tolist()]
+        pairs = zip(feature_ids, value_texts, strict=True)
+        yield "".join([feature_id + text for feature_id, text in pairs])
 
 
 def _sparse_texts(X: csr_matrix) -> Iterator[str]:
     X = X.copy()
     X.sum_duplicates()  # also sorts
-    n_columns = X.shape[1]
-    for row in range(X.shape[0]):
-        stored = slice(X.indptr[row], X.indptr[row + 1])
-        entries = dict(zip((X.indices[stored] + 1).tolist(), X.data[stored].tolist(), strict=True))
-        if row == 0 and n_columns:
-            entries.setdefault(n_columns, 0.0)  # keeps the number of features
-        yield "".join([f" {column}:{_shortest(value)}" for column, value in entries.items()])
+    n_rows, n_features = X.shape
+    for row in range(n_rows):
+        entries_of_row = slice(X.indptr[row], X.indptr[row + 1])
+        feature_ids = (X.indices[entries_of_row] + 1).tolist()
+        values = X.data[entries_of_row].tolist()
+        value_of_feature = dict(zip(feature_ids, values, strict=True))
+        if row == 0 and n_features:
+            value_of_feature.setdefault(n_features, 0.0)  # keeps the number of features
+        yield "".join(
+            [f" {feature}:{_shortest_text(value)}" for feature, value in value_of_feature.items()]
+        )

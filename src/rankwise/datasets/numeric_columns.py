@@ -38,9 +38,8 @@ _REMEDY = {
 
 def column_numbers(table: TableFile, position: int, column: pa.ChunkedArray, role: str) -> Array:
     """Return a column as float64, NaN for missing cells; infinite numbers are refused."""
-    numbers: Array = (
-        number_column(table, position, column, role).cast("double", safe=False).to_numpy()
-    )
+    doubles = number_column(table, position, column, role).cast("double", safe=False)
+    numbers: Array = doubles.to_numpy()
     refuse_first(table, position, column, np.isinf(numbers), role)
     return numbers + 0.0  # minus zero is zero
 
@@ -54,13 +53,13 @@ def number_column(
         return column
     if types.is_boolean(column.type) or types.is_null(column.type):
         return column.cast("double")
-    bad_row = 0
+    row_without_number = 0
     if is_text(column):
-        numbers, first_bad = parse_numbers(column, table.decimal, table.thousands)
-        if first_bad is None:
+        numbers, first_row_without_number = parse_numbers(column, table.decimal, table.thousands)
+        if first_row_without_number is None:
             return numbers
-        bad_row = first_bad
-    raise _cell_error(table, bad_row, position, column, role)
+        row_without_number = first_row_without_number
+    raise _cell_error(table, row_without_number, position, column, role)
 
 
 def column_matrix(
@@ -69,18 +68,18 @@ def column_matrix(
     """Return the features as one array in column-major order."""
     n_rows = len(next(iter(columns.values())))
     X = np.empty((n_rows, len(features)), order="F")
-    for k, position in enumerate(features):
+    for feature, position in enumerate(features):
         numbers = number_column(table, position, columns[position], "feature")
-        feature = X[:, k]
-        np.add(numbers.to_numpy(), 0.0, out=feature)  # minus zero is zero
-        is_exact = feature.min() > -MAX_EXACT_INTEGER and feature.max() < MAX_EXACT_INTEGER
-        if not is_exact:  # also if a value is NaN
-            _check_exact(table, position, numbers)
-            refuse_first(table, position, columns[position], ~np.isfinite(feature), "feature")
+        values = X[:, feature]
+        np.add(numbers.to_numpy(), 0.0, out=values)  # minus zero is zero
+        are_small = values.min() > -MAX_EXACT_INTEGER and values.max() < MAX_EXACT_INTEGER
+        if not are_small:  # also if a value is NaN
+            _refuse_rounded_integers(table, position, numbers)
+            refuse_first(table, position, columns[position], ~np.isfinite(values), "feature")
     return X
 
 
-def _check_exact(table: TableFile, position: int, column: pa.ChunkedArray) -> None:
+def _refuse_rounded_integers(table: TableFile, position: int, column: pa.ChunkedArray) -> None:
     """Refuse integers that float64 would round: different identifiers would become equal."""
     types = import_arrow().types
     if not types.is_integer(column.type):  # a text of more than 63 bits is read as floats
@@ -89,10 +88,12 @@ def _check_exact(table: TableFile, position: int, column: pa.ChunkedArray) -> No
         return
     for row, cell in enumerate(column.to_pylist()):
         digits = str(cell).strip().removeprefix("-")
-        if not digits.isdecimal() or len(digits) >= MAX_DIGITS:
+        is_integer = digits.isdecimal() and len(digits) < MAX_DIGITS
+        if not is_integer:
             continue
         integer = int(digits)
-        if int(float(integer)) != integer:
+        is_rounded = int(float(integer)) != integer
+        if is_rounded:
             raise table.error(
                 f"column {shown_value(table.names[position])} is {cell}, which float64 would "
                 "round. Drop it with ignore= if it is an identifier, or pass it as id=.",
@@ -112,27 +113,24 @@ def _cell_error(
     table: TableFile, row: int, position: int, column: pa.ChunkedArray, role: str
 ) -> Exception:
     """Return the error about a cell that is not a number."""
-    cell = shown_value(as_text(column[row].as_py()).replace("\n", " "))
+    text = as_text(column[row].as_py()).replace("\n", " ")
     name = shown_value(table.names[position])
-    problem = f"the {role}, column {name}, is {cell}, expected a finite number."
+    problem = f"the {role}, column {name}, is {shown_value(text)}, expected a finite number."
     remedy = _REMEDY.get(role, "")
-    levels: list[str] = []
-    if role == "target":
-        levels = _target_levels(column)
-    if levels:
-        order = ", ".join(levels)
+    words_of_target = _quoted_words(column) if role == "target" else []
+    if words_of_target:
         remedy = (
-            f"Pass the order of the words with the worst first, such as levels=({order}). Pass "
-            "target= for another column."
+            "Pass the order of the words with the worst first, such as "
+            f"levels=({', '.join(words_of_target)}). Pass target= for another column."
         )
     return table.error(f"{problem} {remedy}".strip(), row)
 
 
-def _target_levels(column: pa.ChunkedArray) -> list[str]:
-    """Return the words of a target in alphabetical order; none if it has numbers or too many."""
+def _quoted_words(column: pa.ChunkedArray) -> list[str]:
+    """Return the words of a column, quoted and sorted; none if it has numbers or too many words."""
     if not is_text(column):
         return []
-    texts = distinct_cells(column)[1]
+    _, texts = distinct_cells(column)
     words = sorted(text for text in texts if text.lower() not in MISSING | GAPS)
     has_numbers = any(finite_number(word) is not None for word in words)
     if has_numbers or not 2 <= len(words) <= MAX_LISTED_LEVELS:
@@ -148,8 +146,10 @@ def without_words(column: pa.ChunkedArray, words: Sequence[str]) -> pa.ChunkedAr
         return replace_words_by_nulls(column, frozenset(word.strip().lower() for word in words))
     arrow = import_arrow()
     compute = import_arrow("pyarrow.compute")
-    numbers = [number for word in words if (number := finite_number(word)) is not None]
-    is_missing = compute.is_in(column.cast("double", safe=False), arrow.array(numbers, "double"))
+    numbers_of_words = [finite_number(word) for word in words]
+    missing_numbers = [number for number in numbers_of_words if number is not None]
+    values = column.cast("double", safe=False)
+    is_missing = compute.is_in(values, arrow.array(missing_numbers, "double"))
     return compute.if_else(is_missing, None, column)
 
 
@@ -178,19 +178,21 @@ def parse_numbers(
     (None, 1)
     """
     if len(column) > HEAD_ROWS:
-        head = parse_numbers(column[:HEAD_ROWS], decimal, thousands)
-        if head[0] is None:
-            return head
+        # A long column of words fails at its first rows.
+        _, row_without_number = parse_numbers(column[:HEAD_ROWS], decimal, thousands)
+        if row_without_number is not None:
+            return None, row_without_number
     arrow = import_arrow()
     compute = import_arrow("pyarrow.compute")
     cells = compute.utf8_trim_whitespace(replace_words_by_nulls(column, MISSING | GAPS))
-    plain = cells
+    cells_with_point = cells
     if decimal == ",":
-        without_points = compute.replace_substring(cells, ".", "_")  # no number has a point then
-        plain = compute.replace_substring(without_points, ",", ".")
+        # With an underscore in place of its point, "1.5" is not a number.
+        without_points = compute.replace_substring(cells, ".", "_")
+        cells_with_point = compute.replace_substring(without_points, ",", ".")
     for number_type in (arrow.int64(), arrow.float64()):
         with suppress(arrow.ArrowInvalid):
-            return plain.cast(number_type), None
+            return cells_with_point.cast(number_type), None
     return _parse_formatted(cells, decimal, thousands)
 
 
@@ -201,26 +203,34 @@ def _parse_formatted(
     arrow = import_arrow()
     compute = import_arrow("pyarrow.compute")
     separator = f"['\\s\xa0\u202f{thousands}]"
+    parts = compute.extract_regex(cells, _formatted_number_pattern(decimal, separator))
+    sign = compute.struct_field(parts, "sign")
+    prefix = compute.struct_field(parts, "prefix")
+    digits = compute.struct_field(parts, "digits")
+    suffix = compute.struct_field(parts, "suffix")
+
+    # All cells that are not missing must be numbers with the unit of the first one.
+    units = compute.binary_join_element_wise(prefix, suffix, "")
+    first_unit = next((unit for unit in units.to_pylist() if unit is not None), "")
+    has_other_unit = compute.not_equal(compute.fill_null(units, "?"), first_unit)
+    is_invalid = compute.and_(has_other_unit, compute.is_valid(cells))
+    if compute.any(is_invalid).as_py():
+        return None, compute.index(is_invalid, True).as_py()
+
+    without_separators = compute.replace_substring_regex(digits, separator, "")
+    magnitudes = compute.replace_substring(without_separators, decimal, ".").cast(arrow.float64())
+    is_negative = compute.equal(sign, "-")
+    numbers = compute.if_else(is_negative, compute.negate(magnitudes), magnitudes)
+    is_percentage = "%" in first_unit
+    return compute.divide(numbers, 100.0 if is_percentage else 1.0), None
+
+
+def _formatted_number_pattern(decimal: str, separator: str) -> str:
+    """Return the regular expression of a sign, a prefix, digits and a suffix."""
     point = rf"\{decimal}"
-    grouped = rf"[1-9][0-9]{{0,2}}(?:{separator}[0-9]{{3}})+(?:{point}[0-9]*)?"
-    ungrouped = rf"(?:[0-9]+(?:{point}[0-9]*)?|{point}[0-9]+)(?:[eE][+-]?[0-9]+)?"
-    pattern = (
+    grouped_digits = rf"[1-9][0-9]{{0,2}}(?:{separator}[0-9]{{3}})+(?:{point}[0-9]*)?"
+    ungrouped_digits = rf"(?:[0-9]+(?:{point}[0-9]*)?|{point}[0-9]+)(?:[eE][+-]?[0-9]+)?"
+    return (
         rf"^(?P<sign>[+-]?)(?P<prefix>{_SYMBOL})?\s?"
-        rf"(?P<number>{grouped}|{ungrouped})\s?(?P<suffix>{_SYMBOL}|{_UNIT})?$"
+        rf"(?P<digits>{grouped_digits}|{ungrouped_digits})\s?(?P<suffix>{_SYMBOL}|{_UNIT})?$"
     )
-    match = compute.extract_regex(cells, pattern)
-    field = {
-        name: compute.struct_field(match, name) for name in ("sign", "prefix", "number", "suffix")
-    }
-    units = compute.binary_join_element_wise(field["prefix"], field["suffix"], "")
-    unit = next((unit for unit in units.to_pylist() if unit is not None), "")
-    has_other_unit = compute.not_equal(compute.fill_null(units, "?"), unit)
-    is_bad = compute.and_(has_other_unit, compute.is_valid(cells))
-    if compute.any(is_bad).as_py():
-        return None, compute.index(is_bad, True).as_py()
-    plain = compute.replace_substring_regex(field["number"], separator, "")
-    values = compute.replace_substring(plain, decimal, ".").cast(arrow.float64())
-    is_negative = compute.equal(field["sign"], "-")
-    signed = compute.if_else(is_negative, compute.negate(values), values)
-    divisor = 100.0 if "%" in unit else 1.0
-    return compute.divide(signed, divisor), None

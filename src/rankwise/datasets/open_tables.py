@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rankwise.datasets.delimited_table import DelimitedTable
 from rankwise.datasets.file_formats import FORMATS, Format, choose_format
-from rankwise.datasets.files import import_arrow, location, open_unpacked
+from rankwise.datasets.files import import_arrow, open_unpacked, path_on_disk
 from rankwise.datasets.table_files import ArrowTable, TableFile
 from rankwise.errors import TableFormatError
 
@@ -45,16 +45,18 @@ def open_unless_letor(
         raise ValueError(f"format is {format!r}; pass one of {', '.join(FORMATS)}.")
     if format == "auto" and delimiter is not None:
         format = "csv"
-    with open_unpacked(path, TableFormatError) as (stream, raw):
-        head = stream.read(HEAD_BYTES)
-        format = choose_format(path, _as_utf_8(head), format)
+    with open_unpacked(path, TableFormatError) as (stream, file):
+        first_bytes = stream.read(HEAD_BYTES)
+        format = choose_format(path, _as_utf_8(first_bytes), format)
         if format == "letor":
             return None
-        is_plain = stream is raw and not head.startswith(_UTF16)
-        if is_plain and head:  # not copied; an empty file cannot be mapped
-            content = import_arrow().memory_map(location(path)).read_buffer()
+        is_compressed = stream is not file
+        is_utf_16 = first_bytes.startswith(_UTF16)
+        if first_bytes and not (is_compressed or is_utf_16):
+            # The file is mapped, not copied; an empty file cannot be mapped.
+            content = import_arrow().memory_map(path_on_disk(path)).read_buffer()
         else:
-            content = _arrow_buffer(_as_utf_8(head + stream.read()))
+            content = _arrow_buffer(_as_utf_8(first_bytes + stream.read()))
     if format == "tsv" and delimiter is None:
         delimiter = "\t"
     if format in ("csv", "tsv"):

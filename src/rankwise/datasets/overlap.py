@@ -11,7 +11,7 @@ training rows with a duplicate among the other training rows.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -55,11 +55,12 @@ def fingerprint_rows(
     >>> share_seen(fingerprint, X[[7, 3]], y[[7, 3]]), share_seen(fingerprint, X + 1, y)
     (1.0, 0.0)
     """
-    hashes, counts = np.unique(_row_hashes(X, y, groups), return_counts=True)
-    smallest = hashes[:FINGERPRINT_SIZE]
-    counts = counts[:FINGERPRINT_SIZE]
-    duplicate_share = counts[counts > 1].sum() / max(1, counts.sum())
-    return f"{duplicate_share:.4f} {smallest.astype('>u8').tobytes().hex()}"
+    sorted_hashes, n_rows_of_hash = np.unique(_row_hashes(X, y, groups), return_counts=True)
+    smallest_hashes = sorted_hashes[:FINGERPRINT_SIZE]
+    n_rows = n_rows_of_hash[:FINGERPRINT_SIZE]
+    duplicate_share = n_rows[n_rows > 1].sum() / max(1, n_rows.sum())
+    hexadecimal = smallest_hashes.astype(">u8").tobytes().hex()
+    return f"{duplicate_share:.4f} {hexadecimal}"
 
 
 def share_seen(
@@ -78,16 +79,20 @@ def share_seen(
     except ValueError:
         return 0.0
     hashes = np.unique(_row_hashes(X, y, groups))
-    if len(training_hashes) >= FINGERPRINT_SIZE:
+    is_truncated = len(training_hashes) >= FINGERPRINT_SIZE
+    if is_truncated:
+        # Larger hashes may have been in the training data, but are not in the fingerprint.
         hashes = hashes[hashes <= training_hashes.max()]
     if not len(hashes) or not len(training_hashes):
         return 0.0
+
     share_in_training = float(np.isin(hashes, training_hashes).mean())
+    # Rows that are new coincide with training rows as often as training rows among themselves.
     n_training = len(training_hashes)
-    expected = (duplicate_share * n_training + 1) / (n_training + 2)  # never 0 or 1
-    error = np.sqrt(expected * (1 - expected) / len(hashes))
+    expected_share = (duplicate_share * n_training + 1) / (n_training + 2)  # never 0 or 1
+    standard_error = np.sqrt(expected_share * (1 - expected_share) / len(hashes))
     excess = share_in_training - duplicate_share
-    if excess <= 0 or excess < STANDARD_ERRORS * error:
+    if excess <= 0 or excess < STANDARD_ERRORS * standard_error:
         return 0.0
     return excess / (1 - duplicate_share)
 
@@ -105,16 +110,20 @@ def describe_overlap(share: float, model: str, rows: str = "items") -> str:
 
 def _row_hashes(X: Array | csr_matrix | pa.Table, y: Array, groups: Labels | None) -> Hashes:
     """Return a hash of each row: the sum of the cells' hashes times an odd number per column."""
-    sums = _mixed(_bits(y)) * _text_hash("y")
+    hash_sums = _mix_bits(_bits_of_floats(y)) * _text_hash("y")
     if groups is not None:
         labels, codes = np.unique(np.asarray(groups), return_inverse=True)
-        sums += _text_hashes(map(str, labels.tolist()))[codes] * _text_hash("group")
-    if hasattr(X, "column_names"):
-        return _mixed(sums + _table_sums(X))
-    return _mixed(sums + _matrix_sums(X))
+        hash_of_label = _text_hashes([str(label) for label in labels.tolist()])
+        hash_sums += hash_of_label[codes] * _text_hash("group")
+    is_table = hasattr(X, "column_names")
+    if is_table:
+        hash_sums += _hash_sums_of_table(X)
+    else:
+        hash_sums += _hash_sums_of_matrix(X)
+    return _mix_bits(hash_sums)
 
 
-def _table_sums(table: pa.Table) -> Hashes:
+def _hash_sums_of_table(table: pa.Table) -> Hashes:
     """Return the sum of the cells' hashes in each row; columns are identified by name."""
     sums = np.zeros(table.num_rows, dtype=np.uint64)
     for name, column in zip(table.column_names, table.columns, strict=True):
@@ -122,31 +131,36 @@ def _table_sums(table: pa.Table) -> Hashes:
     return sums
 
 
-def _matrix_sums(X: Array | csr_matrix) -> Hashes:
+def _hash_sums_of_matrix(X: Array | csr_matrix) -> Hashes:
     """Return the sum of the cells' hashes in each row; columns are identified by position."""
-    sums = np.zeros(X.shape[0], dtype=np.uint64)
-    factors = _mixed(np.arange(1, X.shape[1] + 1, dtype=np.uint64)) | np.uint64(1)
-    for start in range(0, len(sums), _BLOCK_ROWS):
+    n_rows, n_columns = X.shape
+    column_numbers = np.arange(1, n_columns + 1, dtype=np.uint64)
+    factor_of_column = _mix_bits(column_numbers) | np.uint64(1)  # odd
+    sums = np.zeros(n_rows, dtype=np.uint64)
+    for start in range(0, n_rows, _BLOCK_ROWS):
         rows = slice(start, start + _BLOCK_ROWS)
         block: csr_matrix = X[rows]
         cells: Array = block.toarray() if issparse(block) else block
-        sums[rows] = _mixed(_bits(cells)) @ factors
+        sums[rows] = _mix_bits(_bits_of_floats(cells)) @ factor_of_column
     return sums
 
 
 def _cell_hashes(column: pa.ChunkedArray) -> Hashes:
     """Return a hash of each cell of an Arrow column: of its number, or of its text."""
     if is_number(column.type):
-        return _mixed(_bits(column.cast("double", safe=False).to_numpy()))
+        values = column.cast("double", safe=False).to_numpy()
+        return _mix_bits(_bits_of_floats(values))
     codes, texts = distinct_cells(column)
-    numbers = [np.nan if text == "" else finite_number(text) for text in texts]
-    hashes = _text_hashes(iter(texts))
-    spells_number = np.array([number is not None for number in numbers])
-    hashes[spells_number] = _mixed(_bits([number for number in numbers if number is not None]))
-    return hashes[codes]
+    # A text that spells a number has the hash of the number, and a missing cell that of NaN.
+    number_of_text = [np.nan if text == "" else finite_number(text) for text in texts]
+    is_number_text = np.array([number is not None for number in number_of_text])
+    numbers = [number for number in number_of_text if number is not None]
+    hash_of_text = _text_hashes(texts)
+    hash_of_text[is_number_text] = _mix_bits(_bits_of_floats(numbers))
+    return hash_of_text[codes]
 
 
-def _text_hashes(texts: Iterator[str]) -> Hashes:
+def _text_hashes(texts: Sequence[str]) -> Hashes:
     return np.array([_text_hash(text) for text in texts], dtype=np.uint64)
 
 
@@ -156,14 +170,16 @@ def _text_hash(text: str) -> np.uint64:
     return np.uint64(int.from_bytes(digest) | 1)
 
 
-def _bits(values: ArrayLike) -> Hashes:
+def _bits_of_floats(values: ArrayLike) -> Hashes:
     """Return the bits of numbers; −0.0 equals 0.0, and all NaNs are equal."""
-    floats = np.ascontiguousarray(values, dtype=np.float64) + 0.0
-    return np.where(np.isnan(floats), np.nan, floats).view(np.uint64)
+    floats = np.ascontiguousarray(values, dtype=np.float64) + 0.0  # minus zero becomes zero
+    with_equal_nans = np.where(np.isnan(floats), np.nan, floats)
+    return with_equal_nans.view(np.uint64)
 
 
-def _mixed(values: Hashes) -> Hashes:
+def _mix_bits(values: Hashes) -> Hashes:
     """Mix the bits of each number, as the last step of the generator splitmix64 does."""
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        values = (values ^ (values >> np.uint64(shift))) * np.uint64(factor)
+    # the finalizer of splitmix64
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return values ^ (values >> np.uint64(31))

@@ -17,7 +17,7 @@ _SUFFIX = rf"{_CURRENCY}|[A-Z]{{3}}|[a-zµ°][a-zA-Z²³/]{{0,3}}|%"
 _BLANKS = "\\s\xa0\u202f'"
 _DIGITS = rf"\d(?:[\d.,{_BLANKS}]*\d)?"
 _QUANTITY = re.compile(
-    rf"(?P<sign>[+-]?)\s?(?P<prefix>{_PREFIX})?\s?(?P<inner>[+-]?)(?P<digits>{_DIGITS})"
+    rf"(?P<sign>[+-]?)\s?(?P<prefix>{_PREFIX})?\s?(?P<sign_after_unit>[+-]?)(?P<digits>{_DIGITS})"
     rf"\s?(?P<suffix>{_SUFFIX})?"
 )
 _SPELLED = re.compile(r"(?P<prefix>\D*)1(?P<decimal>[.,])5(?P<suffix>\D*)")
@@ -83,37 +83,43 @@ def find_format(texts: Sequence[str]) -> NumberFormat | None:
     >>> find_format(["1.234,50 €", "80 €"])
     NumberFormat(prefix='', decimal=',', suffix='€')
     """
-    stripped = [text.strip() for text in texts]
-    unit = _most_frequent_unit(stripped)
+    stripped_texts = [text.strip() for text in texts]
+    unit = _most_frequent_unit(stripped_texts)
     if unit is None:
         return None
-    numbers = []
+    quantities = []  # matches of numbers with the unit
     words = set()
-    for text in stripped:
+    for text in stripped_texts:
         match = _QUANTITY.fullmatch(text)
         if match and _unit(match) == unit:
-            numbers.append(match)
+            quantities.append(match)
         else:
             words.add(text)
-    if len(numbers) < MIN_SHARE * len(texts) or len(words) > MAX_WORDS:
+    if len(quantities) < MIN_SHARE * len(texts) or len(words) > MAX_WORDS:
         return None
     if any(re.search(r"\d", word) for word in words):
         return None
+
     prefix, suffix = unit
-    decimal = _decimal_separator([match["digits"] for match in numbers])
+    decimal = _decimal_separator([match["digits"] for match in quantities])
     number_format = NumberFormat(prefix, decimal, suffix)
-    if any(math.isnan(parse_quantity(match[0], number_format)) for match in numbers):
+    values = [parse_quantity(match[0], number_format) for match in quantities]
+    if any(math.isnan(value) for value in values):
         return None
     return number_format
 
 
 def _most_frequent_unit(texts: Sequence[str]) -> tuple[str, str] | None:
     """Return the most frequent text around numbers; None if no number has a unit."""
-    units = Counter(_unit(match) for match in map(_QUANTITY.fullmatch, texts) if match)
-    del units["", ""]
-    if not units:
+    n_numbers_of_unit: Counter[tuple[str, str]] = Counter()
+    for text in texts:
+        match = _QUANTITY.fullmatch(text)
+        if match and _unit(match) != ("", ""):
+            n_numbers_of_unit[_unit(match)] += 1
+    if not n_numbers_of_unit:
         return None
-    return units.most_common(1)[0][0]
+    most_frequent, _ = n_numbers_of_unit.most_common(1)[0]
+    return most_frequent
 
 
 def _unit(match: re.Match[str]) -> tuple[str, str]:
@@ -124,15 +130,14 @@ def _unit(match: re.Match[str]) -> tuple[str, str]:
 def _decimal_separator(digits: Sequence[str]) -> str:
     """Return the decimal separator of numbers; a point if the numbers are ambiguous."""
     for text in digits:
-        last = max(text.rfind("."), text.rfind(","))
         if "." in text and "," in text:
-            return text[last]
-    has_decimal_comma = any(
-        "," in text and not re.fullmatch(r"\d{1,3}(,\d{3})+", text) for text in digits
-    )
-    has_thousands_point = any(text.count(".") > 1 for text in digits)
-    if has_decimal_comma or has_thousands_point:
-        return ","
+            last_mark = max(text.rfind("."), text.rfind(","))
+            return text[last_mark]
+    for text in digits:
+        commas_separate_thousands = re.fullmatch(r"\d{1,3}(,\d{3})+", text) is not None
+        points_separate_thousands = text.count(".") > 1
+        if points_separate_thousands or ("," in text and not commas_separate_thousands):
+            return ","
     return "."
 
 
@@ -150,13 +155,16 @@ def parse_quantity(text: str, format: NumberFormat) -> float:
         return math.nan
     if _unit(match) != (format.prefix, format.suffix):
         return math.nan
-    thousands = "," if format.decimal == "." else "."
-    point = re.escape(format.decimal)
-    separator = rf"[{_BLANKS}{thousands}]"
-    number = rf"(?:\d+|\d{{1,3}}(?:{separator}\d{{3}})+)(?:{point}\d+)?"
-    if re.fullmatch(number, match["digits"]) is None:
+    thousands_mark = "," if format.decimal == "." else "."
+    thousands_separator = rf"[{_BLANKS}{thousands_mark}]"
+    whole_part = rf"(?:\d+|\d{{1,3}}(?:{thousands_separator}\d{{3}})+)"
+    fraction = rf"(?:{re.escape(format.decimal)}\d+)?"
+    digits = match["digits"]
+    if re.fullmatch(whole_part + fraction, digits) is None:
         return math.nan
-    value = float(re.sub(separator, "", match["digits"]).replace(format.decimal, "."))
-    if "-" in (match["sign"], match["inner"]):
+    without_separators = re.sub(thousands_separator, "", digits)
+    value = float(without_separators.replace(format.decimal, "."))
+    is_negative = "-" in (match["sign"], match["sign_after_unit"])
+    if is_negative:
         return -value
     return value

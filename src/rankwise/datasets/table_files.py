@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from rankwise.datasets.file_formats import Format
-from rankwise.datasets.files import damage, import_arrow
+from rankwise.datasets.files import damaged_file_error, import_arrow
 from rankwise.datasets.vocabulary import is_gap
 from rankwise.errors import TableFormatError
 
@@ -69,13 +69,13 @@ class TableFile(ABC):
     def n_rows(self) -> int:
         """Return the number of rows."""
 
-    def place(self, row: int) -> int:
+    def line_of_row(self, row: int) -> int:
         """Return the line or the number of a row, counted from 1."""
         return row + 1
 
     def error(self, problem: str, row: int | None = None) -> Exception:
         """Return the error to raise about a row, or about the column names if `row` is None."""
-        line = self.line if row is None else self.place(row)
+        line = self.line if row is None else self.line_of_row(row)
         return TableFormatError(self.path, line, problem)
 
 
@@ -109,7 +109,7 @@ class ArrowTable(TableFile):
                 self._table = import_arrow("pyarrow.ipc").open_file(source).read_all()
             self.names = list(self._table.column_names)
         except (arrow.ArrowException, OSError, UnicodeError) as problem:
-            raise damage(TableFormatError, path, problem) from None
+            raise damaged_file_error(TableFormatError, path, problem) from None
 
     def read(
         self, text_columns: Sequence[int], typed_columns: Sequence[int]
@@ -122,10 +122,11 @@ class ArrowTable(TableFile):
             table = self.read_table(names)
             table.validate(full=True)  # a bad offset must not be followed
         except (arrow.ArrowException, OSError) as problem:
-            raise damage(TableFormatError, self.path, problem) from None
+            raise damaged_file_error(TableFormatError, self.path, problem) from None
         if not table.num_rows:
             raise TableFormatError(self.path, None, "the file has columns but no rows.")
-        return dict(zip(positions, map(_plain_type, table.columns), strict=True))
+        columns = [_as_plain_type(column) for column in table.columns]
+        return dict(zip(positions, columns, strict=True))
 
     def read_table(self, names: Sequence[str] | None = None) -> pa.Table:
         """Return the columns with these names, or all columns, as an Arrow table."""
@@ -165,7 +166,9 @@ class FrameTable(TableFile):
         columns = {}
         for position in {*text_columns, *typed_columns}:
             column = self._columns[position]
-            strings = None if position in typed_columns else arrow_strings(column)
+            strings = None
+            if position not in typed_columns:
+                strings = arrow_strings(column)
             columns[position] = _as_list(column) if strings is None else strings
         return columns
 
@@ -175,8 +178,8 @@ class FrameTable(TableFile):
 
     def error(self, problem: str, row: int | None = None) -> Exception:
         """A ValueError that names the row."""
-        place = self.path if row is None else f"row {row} of {self.path}"
-        return ValueError(f"{place}: {problem}")
+        subject = self.path if row is None else f"row {row} of {self.path}"
+        return ValueError(f"{subject}: {problem}")
 
 
 def arrow_strings(column: Sequence[object]) -> pa.ChunkedArray | None:
@@ -196,10 +199,10 @@ def arrow_strings(column: Sequence[object]) -> pa.ChunkedArray | None:
             converted = arrow.array(column, from_pandas=True)
     except (arrow.ArrowInvalid, arrow.ArrowTypeError):  # other values than strings
         return None
-    strings = _plain_type(arrow.chunked_array([converted]))
-    types = arrow.types
-    if types.is_string(strings.type) or types.is_large_string(strings.type):
-        return strings
+    values = _as_plain_type(arrow.chunked_array([converted]))
+    are_strings = arrow.types.is_string(values.type) or arrow.types.is_large_string(values.type)
+    if are_strings:
+        return values
     return None
 
 
@@ -226,8 +229,10 @@ def _read_json(path: str, content: bytes) -> pa.Table:
     reader = import_arrow("pyarrow.json")
     try:
         text = content.decode("utf-8-sig")
-        if text.lstrip().startswith("["):
-            content = "\n".join(map(json.dumps, json.loads(text))).encode()
+        is_array = text.lstrip().startswith("[")
+        if is_array:
+            one_object_a_line = "\n".join(json.dumps(record) for record in json.loads(text))
+            content = one_object_a_line.encode()
         options = reader.ReadOptions(block_size=one_block(content))
         return reader.read_json(io.BytesIO(content), options)
     except ValueError as error:  # of JSON, of UTF-8, or of Arrow
@@ -236,7 +241,7 @@ def _read_json(path: str, content: bytes) -> pa.Table:
         raise TableFormatError(path, line, problem) from None
 
 
-def _plain_type(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def _as_plain_type(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Convert a column of a type with few functions in Arrow.
 
     A dictionary becomes text, because a column that was saved as a dictionary has categories.
