@@ -16,7 +16,7 @@ from rankwise.auto.auto_ranker import AutoRanker
 from rankwise.cli import terminal
 from rankwise.cli.training_notes import TrainingNotes, read_notes
 from rankwise.datasets import RankingData, read_scores
-from rankwise.datasets.files import path_on_disk, numbered_lines
+from rankwise.datasets.files import numbered_lines, path_on_disk
 from rankwise.datasets.overlap import describe_overlap
 from rankwise.errors import DataFileError
 from rankwise.groups import encode_groups
