@@ -48,5 +48,6 @@ def note_of_trees(n_trees: int) -> str:
 
 def as_pipeline(steps: list[Any], ranker: Any) -> Pipeline:
     """Fitted transformers and a fitted ranker as one model."""
-    names = ["scale", "expand"][: len(steps)]
-    return Pipeline([*zip(names, steps, strict=True), ("rank", ranker)])
+    step_names = ["scale", "expand"][: len(steps)]
+    named_steps = list(zip(step_names, steps, strict=True))
+    return Pipeline([*named_steps, ("rank", ranker)])

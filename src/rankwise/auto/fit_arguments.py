@@ -22,4 +22,5 @@ def seed_from(random_state: Any) -> int:
     """An integer seed."""
     if isinstance(random_state, numbers.Integral):
         return int(random_state)
-    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+    generator = check_random_state(random_state)
+    return int(generator.randint(np.iinfo(np.int32).max))

@@ -45,6 +45,8 @@ def evaluate_later_groups(ranker: Any, X: Any, target: TrainingTarget, time: Arr
     model.fit(take_rows(X, earlier_rows), earlier.y, earlier.item_labels, earlier.weight)
     scores = model.predict(take_rows(X, later_rows), groups=later.item_labels)
     targets = GroupedTargets(later.y, later.groups, later.weight)
-    metric = get_metric(ranker.scoring or model.scoring_)
-    values: Array = metric.by_group(Ranking(targets, scores)).values
-    return values
+    scoring = ranker.scoring
+    if scoring is None:
+        scoring = model.scoring_  # the default for these data
+    by_group: Array = get_metric(scoring).by_group(Ranking(targets, scores)).values
+    return by_group

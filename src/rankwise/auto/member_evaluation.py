@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from rankwise.arrays import Array
+from rankwise.arrays import Array, Indices
 from rankwise.auto.evaluated_member import EvaluatedMember, as_pipeline
 from rankwise.auto.expected_time import FOREIGN_FOLDS
 from rankwise.auto.member_features import candidate_features, feature_shape
@@ -22,7 +22,6 @@ from rankwise.auto.tree_member import evaluate_trees
 from rankwise.graphs.supervision import make_target
 from rankwise.metrics.by_group import check_defined, check_scoring, nanmean
 from rankwise.model_selection.candidate_grid import CandidateGrid
-from rankwise.model_selection.folds import fold_of_item
 from rankwise.model_selection.scorer import predict_items
 from rankwise.rankers.base import RankerMixin
 from rankwise.rankers.out_of_core import SufficientStatistics
@@ -57,21 +56,25 @@ def fit_candidate(
     A long list is compared in parts, each spread over the whole list.
     """
     X = data.views[entry.view]
-    if not data.has_scores or feature_shape(entry, data)[1] > WIDE:
-        R = X
+    n_columns = feature_shape(entry, data)[1]
+    if not data.has_scores or n_columns > WIDE:  # no sums over blocks
+        features = X
         for step in steps:
-            R = transform_step(step, R, data.groups)
-        return as_pipeline(steps, entry.ranker(R, alpha).fit(R, data.target))
+            features = transform_step(step, features, data.groups)
+        return as_pipeline(steps, entry.ranker(features, alpha).fit(features, data.target))
+
     sums = SufficientStatistics(cost=entry.cost, ties=entry.ties)
-    codes = data.graph.groups
-    has_groups = bool(codes.any())
-    for k, rows in enumerate(blocks_of_groups(codes, BLOCK_ITEMS)):
-        R = X[rows]
+    group_of_item = data.graph.groups
+    is_one_list = not group_of_item.any()
+    for block_number, rows in enumerate(blocks_of_groups(group_of_item, BLOCK_ITEMS)):
+        features = X[rows]
         for step in steps:
-            R = transform_step(step, R, data.labels(rows))
+            features = transform_step(step, features, data.labels(rows))
+        labels = group_of_item[rows]
+        if is_one_list:
+            labels = np.full(len(rows), block_number)
         target = data.relevance.take(rows)
-        labels = codes[rows] if has_groups else np.full(len(rows), k)
-        sums.add(R, target.y, labels, target.weight, whole_groups=True)
+        sums.add(features, target.y, labels, target.weight, whole_groups=True)
     return as_pipeline(steps, sums.solve([alpha]).model(0))
 
 
@@ -81,24 +84,32 @@ def fit_any(estimator: Any, data: TrainingData) -> Any:
         return clone(estimator).fit(data.X, _target_with_groups(data))
     if not data.has_scores:
         raise ValueError("it learns from scores, and y is a graph of preferences")
-    weight = data.relevance.weight
-    parameters = inspect.signature(estimator.fit).parameters
-    codes = data.graph.groups
-    order = np.argsort(codes, kind="stable")
-    group_argument = next((name for name in GROUP_ARGUMENTS if name in parameters), None)
-    arguments: dict[str, Any] = {}
-    if group_argument == "group":
-        arguments["group"] = np.bincount(codes)
-    elif group_argument is not None:
-        arguments[group_argument] = codes[order]
-    if weight is not None:
-        if "sample_weight" not in parameters or group_argument in ("qid", "group_id"):
-            raise ValueError("it takes no weights of items")
-        arguments["sample_weight"] = weight[order]
+    group_of_item = data.graph.groups
+    group_by_group = np.argsort(group_of_item, kind="stable")
+    arguments = _fit_arguments(estimator, data, group_by_group)
     model = clone(estimator)
     if model.get_params(deep=False).get("n_jobs", 0) is None:  # LightGBM has no other limit
         model.set_params(n_jobs=n_threads_for(ENTRY_OF_TREE * data.X.size))
-    return model.fit(data.X[order], data.relevance.y[order], **arguments)
+    return model.fit(data.X[group_by_group], data.relevance.y[group_by_group], **arguments)
+
+
+def _fit_arguments(estimator: Any, data: TrainingData, rows: Indices) -> dict[str, Any]:
+    """Groups and weights of these rows, by the names of the arguments of the estimator's `fit`."""
+    parameters = inspect.signature(estimator.fit).parameters
+    group_of_item = data.graph.groups
+    weight = data.relevance.weight
+    arguments: dict[str, Any] = {}
+    group_argument = next((name for name in GROUP_ARGUMENTS if name in parameters), None)
+    if group_argument == "group":  # of LightGBM: the sizes of consecutive groups
+        arguments["group"] = np.bincount(group_of_item)
+    elif group_argument is not None:
+        arguments[group_argument] = group_of_item[rows]
+    if weight is not None:
+        has_weights_of_groups = group_argument in ("qid", "group_id")
+        if "sample_weight" not in parameters or has_weights_of_groups:
+            raise ValueError("it takes no weights of items")
+        arguments["sample_weight"] = weight[rows]
+    return arguments
 
 
 def _target_with_groups(data: TrainingData) -> Any:
@@ -118,12 +129,15 @@ def _evaluate_candidate(entry: CandidateMember, hold_out: HoldOut, seed: int) ->
     ranker = entry.ranker(features.R)
     ranker.n_features_in_ = features.R.shape[1]
     task = RankRLSTask(ranker, features.R, data.loss(entry.cost, entry.ties))
+
+    # two default alphas in each decade: take every second one, from the largest on
     default_alphas = task.default_values("alpha")
-    alphas = default_alphas[::-2][:N_ALPHAS]  # descending: of equal values the largest is selected
+    alphas = default_alphas[::-2][:N_ALPHAS]
     scores = task.held_out(hold_out.folds, CandidateGrid({"alpha": alphas}))[:, 0]
     by_unit = hold_out.evaluate(scores)
-    best = _best_column(by_unit, scores, hold_out)
+    best = _best_alpha(by_unit, scores, hold_out)
     alpha = float(alphas[best])
+
     if hold_out.is_sample:
         train = partial(fit_candidate, entry, alpha, features.steps, hold_out.all_data)
     else:  # while the features are in memory
@@ -131,24 +145,33 @@ def _evaluate_candidate(entry: CandidateMember, hold_out: HoldOut, seed: int) ->
     return EvaluatedMember(alpha, scores[:, best].copy(), by_unit[:, best], train, entry.view)
 
 
-def _best_column(by_unit: Array, scores: Array, hold_out: HoldOut) -> int:
+def _best_alpha(by_unit: Array, scores: Array, hold_out: HoldOut) -> int:
     """The candidate with the best metric, or an equivalent one with fewer wrong pairs.
 
     Of the candidates within a standard error of the best, the one with the fewest wrong pairs is
     selected: metrics such as NDCG vary much from group to group, and the share of wrong pairs
     varies less.
+
+    Parameters
+    ----------
+    by_unit : ndarray of shape (n_units, n_alphas)
+        The metric of each candidate in each unit.
+    scores : ndarray of shape (n_items, n_alphas)
+        Held-out scores of each candidate.
+    hold_out : HoldOut
+        Metric and units.
     """
-    gain = hold_out.sign * nanmean(by_unit)
-    best = int(np.argmax(np.nan_to_num(gain, nan=-np.inf)))
+    mean_gain = np.nan_to_num(hold_out.sign * nanmean(by_unit), nan=-np.inf)
+    best = int(np.argmax(mean_gain))  # of equal ones the first, with the largest alpha
     if hold_out.metric.name == "disagreement" or not hold_out.data.graph.has_relevance:
         return best
-    wrong = nanmean(hold_out.evaluate(scores, check_scoring("disagreement")))
+    wrong_share = nanmean(hold_out.evaluate(scores, check_scoring("disagreement")))
     for k in range(by_unit.shape[1]):
         if is_worse(by_unit[:, k], by_unit[:, best], hold_out.sign):
-            wrong[k] = np.nan
-    if np.isnan(wrong).all():
+            wrong_share[k] = np.nan  # not eligible
+    if np.isnan(wrong_share).all():
         return best
-    return int(np.nanargmin(wrong))
+    return int(np.nanargmin(wrong_share))
 
 
 def _evaluate_ranker(ranker: Any, hold_out: HoldOut) -> EvaluatedMember:
@@ -171,12 +194,13 @@ def _evaluate_ranker(ranker: Any, hold_out: HoldOut) -> EvaluatedMember:
 def _refit_scores(ranker: Any, hold_out: HoldOut) -> Array:
     """Held-out scores by refits without each fold of groups."""
     data = hold_out.data
-    folds = hold_out.group_folds(FOREIGN_FOLDS)
-    fold = fold_of_item(folds, data.graph.n_items)
-    scores = np.zeros(data.graph.n_items)
-    for k, rows in enumerate(folds):
-        model = fit_any(ranker, data.subset(np.flatnonzero(fold != k)))
-        scores[rows] = predict_items(model, data.X[rows], data.labels(rows))
+    n_items = data.graph.n_items
+    scores = np.zeros(n_items)
+    for held_out_rows in hold_out.group_folds(FOREIGN_FOLDS):
+        train_rows = np.setdiff1d(np.arange(n_items), held_out_rows)
+        model = fit_any(ranker, data.subset(train_rows))
+        groups = data.labels(held_out_rows)
+        scores[held_out_rows] = predict_items(model, data.X[held_out_rows], groups)
     if not np.isfinite(scores).all():
         raise ValueError("its scores are not finite")
     return scores

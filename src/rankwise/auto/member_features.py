@@ -30,23 +30,28 @@ class MemberFeatures(NamedTuple):
 
 def candidate_features(entry: CandidateMember, data: TrainingData, seed: int) -> MemberFeatures:
     """Fit the transformers of an entry, and transform the items."""
-    X = data.views[entry.view]
-    if not sp.issparse(X) or entry.expansion == "rbf":
-        description = f"the features of the member {entry.name!r}"
-        advice = "drop it from members="
+    is_sparse = sp.issparse(data.views[entry.view])
+    if not is_sparse or entry.expansion == "rbf":
         n_rows, n_columns = feature_shape(entry, data)
-        check_matrix_fits(n_rows, n_columns, description, advice, n_matrices=FEATURE_COPIES)
+        check_matrix_fits(
+            n_rows,
+            n_columns,
+            f"the features of the member {entry.name!r}",
+            "drop it from members=",
+            n_matrices=FEATURE_COPIES,
+        )
     scaler, scaled = data.scaled(entry.view, entry.scaling)
     if entry.expansion == "linear":
         return MemberFeatures([scaler], scaled)
+
     expansion: Any
     if entry.expansion == "rbf":
         expansion = Nystroem(
             gamma=RELATIVE_GAMMA / _median_squared_distance(scaled, seed),
-            n_components=min(N_BASIS, X.shape[0]),
+            n_components=min(N_BASIS, scaled.shape[0]),
             random_state=seed,
         )
-    elif entry.view == "wide":  # values and words have no hinges
+    elif entry.view == "wide":  # no hinges of the indicators of values and words
         n_dense = data.views["dense"].shape[1]
         expansion = HingeFeatures(n_knots(n_dense), n_columns=n_dense)
     else:
@@ -69,9 +74,14 @@ def feature_shape(entry: CandidateMember, data: TrainingData) -> tuple[int, int]
 
 def _median_squared_distance(scaled: Array, seed: int) -> float:
     """Median squared distance between random items; the mean if it is 0, and 1 if all are equal."""
-    rows = np.random.RandomState(seed).permutation(scaled.shape[0])[:DISTANCE_ITEMS]
-    squares = euclidean_distances(scaled[rows], squared=True)[np.triu_indices(len(rows), 1)]
-    for distance in (float(np.median(squares)), float(squares.mean())):
-        if distance:
-            return distance
+    n_items = scaled.shape[0]
+    sample = np.random.RandomState(seed).permutation(n_items)[:DISTANCE_ITEMS]
+    distances = euclidean_distances(scaled[sample], squared=True)
+    distance_of_pairs = distances[np.triu_indices(len(sample), 1)]  # each pair once
+    median = float(np.median(distance_of_pairs))
+    if median:
+        return median
+    mean = float(distance_of_pairs.mean())
+    if mean:
+        return mean
     return 1.0

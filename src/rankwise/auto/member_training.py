@@ -57,14 +57,14 @@ def train_members(
         How members are combined again.
     """
     weights = dict(zip(evaluated, stack.weights.tolist(), strict=True))
-    weighted = [name for name, weight in weights.items() if weight]
-    weighted.sort(key=lambda name: -abs(weights[name]))
+    in_use = [name for name, weight in weights.items() if weight]
+    largest_weight_first = sorted(in_use, key=lambda name: -abs(weights[name]))
     models: dict[str, Any] = {}
     budget.release()
-    for name in track(weighted, "AutoRanker trains"):
-        if not models or budget.left() > 0:
+    for name in track(largest_weight_first, "AutoRanker trains"):
+        if not models or budget.left() > 0:  # the first one is trained whatever the time
             models[name] = evaluated[name].train()
-    n_untrained = len(weighted) - len(models)
+    n_untrained = len(in_use) - len(models)
     if n_untrained:
         members = [evaluated[name] for name in models]
         stack = Stacking(members, hold_out, combine).combine()

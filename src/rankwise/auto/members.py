@@ -103,18 +103,16 @@ def candidate_members(data: TrainingData) -> list[CandidateMember]:
     Trees require scores and many items. Sparse features stay sparse, so they have neither hinges
     nor trees.
     """
-    adapted = []
-    for entry in CANDIDATE_MEMBERS:
-        if not entry.is_trees:
-            entry = _adapt(entry, data)
-        if _is_applicable(entry, data):
-            adapted.append(entry)
-    return list(dict.fromkeys(adapted))
+    adapted = [_adapt(entry, data) for entry in CANDIDATE_MEMBERS]
+    applicable = [entry for entry in adapted if _is_applicable(entry, data)]
+    return list(dict.fromkeys(applicable))  # equal entries once
 
 
 def requested_members(members: Any, data: TrainingData) -> dict[str, Any]:
     """Entries of the menu and rankers that the user requests, by name."""
-    requests = [members] if isinstance(members, str) else members
+    requests = members
+    if isinstance(members, str):
+        requests = [members]
     if not isinstance(requests, (list, tuple)) or not requests:
         raise ValueError(
             f"members={requests!r}; expected 'default' or a list of names and rankers."
@@ -124,12 +122,16 @@ def requested_members(members: Any, data: TrainingData) -> dict[str, Any]:
     for request in requests:
         if isinstance(request, str):
             check_option("members", request, ("default", *menu))
-            selected.update(menu if request == "default" else {request: menu[request]})
+            if request == "default":
+                selected.update(menu)
+            else:
+                selected[request] = menu[request]
             continue
         if isinstance(request, tuple):
             name, ranker = request
         else:
-            name, ranker = type(request).__name__, request
+            name = type(request).__name__
+            ranker = request
         if not (hasattr(ranker, "fit") and hasattr(ranker, "predict")):
             raise ValueError(f"members has {ranker!r:.80}, which has no fit and predict.")
         selected[_unused_name(name, selected)] = ranker
@@ -137,8 +139,9 @@ def requested_members(members: Any, data: TrainingData) -> dict[str, Any]:
 
 
 def n_knots(n_columns: int) -> int:
-    """Knots of the hinges of each column."""
-    return max(1, min(MAX_KNOTS, MAX_HINGES // max(1, n_columns) - 1))
+    """Knots of each column, so that columns and hinges are at most `MAX_HINGES`."""
+    n_affordable = MAX_HINGES // max(1, n_columns) - 1
+    return max(1, min(MAX_KNOTS, n_affordable))
 
 
 def _adapt(entry: CandidateMember, data: TrainingData) -> CandidateMember:
@@ -148,6 +151,8 @@ def _adapt(entry: CandidateMember, data: TrainingData) -> CandidateMember:
     own cost. If categories have many values, or there is text, entries with standard scaling
     receive all of these columns.
     """
+    if entry.is_trees:
+        return entry
     if data.groups is None:
         scaling = STANDARD
         if entry.scaling.with_log:
@@ -155,8 +160,8 @@ def _adapt(entry: CandidateMember, data: TrainingData) -> CandidateMember:
         entry = entry._replace(scaling=scaling, ties="include")
     if not data.has_scores:
         entry = entry._replace(cost="magnitude", ties="include")
-    has_wide = data.X.shape[1] > data.views["dense"].shape[1]
-    if has_wide and entry.expansion != "rbf" and entry.scaling.has_standard:
+    has_values_and_words = data.views["wide"].shape[1] > data.views["dense"].shape[1]
+    if has_values_and_words and entry.expansion != "rbf" and entry.scaling.has_standard:
         entry = entry._replace(scaling=STANDARD, view="wide")
     return entry
 
@@ -164,13 +169,13 @@ def _adapt(entry: CandidateMember, data: TrainingData) -> CandidateMember:
 def _is_applicable(entry: CandidateMember, data: TrainingData) -> bool:
     """Whether these data have the columns that an entry requires."""
     dense = data.views["dense"]
+    n_items, n_dense = dense.shape
     if entry.is_trees:
-        has_items = dense.shape[0] >= MIN_ITEMS_FOR_TREES
-        return data.has_scores and "trees" in data.views and has_items
-    if entry.expansion == "hinges" and not 0 < 2 * dense.shape[1] <= MAX_HINGES:
-        return False
-    if entry.expansion == "hinges" and sp.issparse(dense):
-        return False
+        return data.has_scores and "trees" in data.views and n_items >= MIN_ITEMS_FOR_TREES
+    if entry.expansion == "hinges":
+        n_columns_of_one_knot = 2 * n_dense
+        if sp.issparse(dense) or not 0 < n_columns_of_one_knot <= MAX_HINGES:
+            return False
     return bool(data.views[entry.view].shape[1] > 0)
 
 
@@ -178,5 +183,5 @@ def _unused_name(name: str, names: dict[str, Any]) -> str:
     """The name, with a number if it is in use."""
     if name not in names:
         return name
-    n_same = sum(used == name or used.startswith(f"{name} ") for used in names)
-    return f"{name} {n_same + 1}"
+    n_used = sum(used == name or used.startswith(f"{name} ") for used in names)
+    return f"{name} {n_used + 1}"

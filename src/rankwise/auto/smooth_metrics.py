@@ -82,12 +82,12 @@ class CutOff:
             return np.ones_like(ranks)
         return np.asarray(expit(self.k + 0.5 - ranks))
 
-    def slope(self, ranks: Array) -> Array:
+    def derivative(self, ranks: Array) -> Array:
         """Derivative of the weight."""
         if self.k is None:
             return np.zeros_like(ranks)
         weight = self.weight(ranks)
-        return -weight * (1.0 - weight)
+        return -weight * (1.0 - weight)  # of a sigmoid
 
 
 @dataclass(frozen=True)
@@ -109,22 +109,24 @@ class SmoothNDCG(RankFunction):
         if self.has_exponential_gain:
             gains = np.exp2(y) - 1.0
         unit = _unit_of_item(starts, len(y))
-        share = gains / self._ideal(gains, unit, starts)[unit]
-        log_rank = np.log2(1.0 + ranks)
+        share_of_ideal = gains / self._ideal_gain(gains, unit, starts)[unit]
+        discount = 1.0 / np.log2(1.0 + ranks)
         weight = self.cut_off.weight(ranks)
-        values = np.add.reduceat(share * weight / log_rank, starts)
-        slope_of_discount = -1.0 / (math.log(2.0) * (1.0 + ranks) * log_rank**2)
-        by_rank = share * (self.cut_off.slope(ranks) / log_rank + weight * slope_of_discount)
-        return RankDerivatives(values, by_rank)
+        values = np.add.reduceat(share_of_ideal * weight * discount, starts)
 
-    def _ideal(self, gains: Array, unit: Indices, starts: Indices) -> Array:
+        # product rule: derivative of weight times discount
+        derivative_of_discount = -(discount**2) / (math.log(2.0) * (1.0 + ranks))
+        derivative = self.cut_off.derivative(ranks) * discount + weight * derivative_of_discount
+        return RankDerivatives(values, by_rank=share_of_ideal * derivative)
+
+    def _ideal_gain(self, gains: Array, unit: Indices, starts: Indices) -> Array:
         """Discounted gain of the ideal order of each unit."""
-        best_first = np.lexsort((-gains, unit))
-        places = np.arange(len(gains)) - starts[unit] + 1
-        discount = 1.0 / np.log2(1.0 + places)
+        largest_gain_first = np.lexsort((-gains, unit))
+        ideal_ranks = np.arange(len(gains)) - starts[unit] + 1
+        discount = 1.0 / np.log2(1.0 + ideal_ranks)
         if self.cut_off.k is not None:
-            discount[places > self.cut_off.k] = 0.0
-        return np.asarray(np.add.reduceat(gains[best_first] * discount, starts))
+            discount[ideal_ranks > self.cut_off.k] = 0.0
+        return np.asarray(np.add.reduceat(gains[largest_gain_first] * discount, starts))
 
 
 @dataclass(frozen=True)
@@ -147,11 +149,13 @@ class SmoothAveragePrecision(RankFunction):
         unit = _unit_of_item(starts, len(y))
         n_relevant = np.bincount(unit, minlength=n_units)[unit]
         weight = self.cut_off.weight(ranks)
-        share = weight / (ranks * n_relevant)
-        precision = (1.0 + hits) / n_relevant
-        values = np.add.reduceat(share * (1.0 + hits), starts)
-        by_rank = precision * (self.cut_off.slope(ranks) / ranks - weight / ranks**2)
-        return RankDerivatives(values, by_rank, share)
+        n_hits = 1.0 + hits  # the item itself, and relevant items above it
+        derivative_by_hits = weight / (ranks * n_relevant)
+        values = np.add.reduceat(derivative_by_hits * n_hits, starts)
+
+        # derivative of weight / rank
+        derivative = self.cut_off.derivative(ranks) / ranks - weight / ranks**2
+        return RankDerivatives(values, n_hits / n_relevant * derivative, derivative_by_hits)
 
 
 @dataclass(frozen=True)
@@ -170,15 +174,18 @@ class SmoothReciprocalRank(RankFunction):
     ) -> RankDerivatives:
         """Values and derivatives; see `RankFunction`."""
         unit = _unit_of_item(starts, len(y))
+
+        # softmax of −rank: the probability that the item is the first relevant one
         first_rank = np.minimum.reduceat(ranks, starts)
-        closeness = np.exp(first_rank[unit] - ranks)
-        probability = closeness / np.add.reduceat(closeness, starts)[unit]
+        exponential = np.exp(first_rank[unit] - ranks)
+        probability = exponential / np.add.reduceat(exponential, starts)[unit]
+
         weight = self.cut_off.weight(ranks)
-        reciprocal = weight / ranks
-        values = np.add.reduceat(probability * reciprocal, starts)
-        slope = self.cut_off.slope(ranks) / ranks - weight / ranks**2
-        by_rank = probability * (slope - (reciprocal - values[unit]))
-        return RankDerivatives(values, by_rank)
+        reciprocal_rank = weight / ranks
+        values = np.add.reduceat(probability * reciprocal_rank, starts)
+        derivative = self.cut_off.derivative(ranks) / ranks - weight / ranks**2
+        derivative_of_softmax = values[unit] - reciprocal_rank
+        return RankDerivatives(values, probability * (derivative + derivative_of_softmax))
 
 
 class SmoothValues(NamedTuple):
@@ -212,24 +219,29 @@ class SmoothMetric:
     """
 
     def __init__(self, Z: Array, y: Array, unit: Indices, rank_function: RankFunction) -> None:
-        order = np.argsort(unit, kind="stable")
-        sorted_unit = unit[order]
+        by_unit = np.argsort(unit, kind="stable")
+        sorted_unit = unit[by_unit]
         self._n_units = int(sorted_unit[-1]) + 1
-        is_relevant = rank_function.is_relevant(y[order])
-        has_relevant = np.bincount(sorted_unit, weights=is_relevant, minlength=self._n_units) > 0
-        used = has_relevant[sorted_unit]
-        self._units = np.flatnonzero(has_relevant)
+        is_relevant = rank_function.is_relevant(y[by_unit])
+        n_relevant = np.bincount(sorted_unit, weights=is_relevant, minlength=self._n_units)
+
+        # units without a relevant item have no value
+        self._units = np.flatnonzero(n_relevant > 0)
+        has_value = (n_relevant > 0)[sorted_unit]
+        Z_with_value = Z[by_unit][has_value]
+        y_with_value = y[by_unit][has_value]
+        runs = _split_units(sorted_unit[has_value], is_relevant[has_value])
         self._blocks = [
-            _Block(Z[order][used][rows], y[order][used][rows], codes, rank_function)
-            for rows, codes in _split_units(sorted_unit[used], is_relevant[used])
+            _Block(Z_with_value[run.rows], y_with_value[run.rows], run.unit, rank_function)
+            for run in runs
         ]
 
-    def at(self, w: Array) -> SmoothValues:
-        """Values and gradients at the weights w."""
+    def at(self, weights: Array) -> SmoothValues:
+        """Values and gradients at the weights of the columns."""
         values = np.full(self._n_units, np.nan)
-        gradients = np.zeros((self._n_units, len(w)))
+        gradients = np.zeros((self._n_units, len(weights)))
         if self._blocks:
-            blocks = [block.at(w) for block in self._blocks]
+            blocks = [block.at(weights) for block in self._blocks]
             values[self._units] = np.concatenate([block.values for block in blocks])
             gradients[self._units] = np.concatenate([block.gradients for block in blocks])
         return SmoothValues(values, gradients)
@@ -238,65 +250,73 @@ class SmoothMetric:
 class _Block:
     """Consecutive units with a relevant item, and the pairs of a relevant and another item.
 
-    Arrays with an entry for each pair have single precision, which halves their time.
+    Each relevant item is paired with all items of its unit, itself included. Arrays with an entry
+    for each pair have single precision, which halves their time.
     """
 
     def __init__(self, Z: Array, y: Array, unit: Indices, rank_function: RankFunction) -> None:
         self._Z = Z
         self._unit = unit
         self._rank_function = rank_function
-        self._sizes = np.bincount(unit)
-        self._starts = np.cumsum(self._sizes) - self._sizes
-        is_relevant = rank_function.is_relevant(y)
-        self._relevant = np.flatnonzero(is_relevant)
-        self._y = y[self._relevant]
-        unit_of_relevant = unit[self._relevant]
-        self._relevant_starts = np.flatnonzero(np.diff(unit_of_relevant, prepend=-1))
-        self._n_pairs = self._sizes[unit_of_relevant]
-        self._pair_starts = np.cumsum(self._n_pairs) - self._n_pairs
-        place_of_first = self._starts[unit_of_relevant] - self._pair_starts
-        n_all_pairs = int(self._n_pairs.sum())
-        self._paired_item = np.arange(n_all_pairs) + np.repeat(place_of_first, self._n_pairs)
-        self._pair_with_itself = self._pair_starts + self._relevant - self._starts[unit_of_relevant]
-        self._is_hit = is_relevant[self._paired_item]
+        self._unit_sizes = np.bincount(unit)
+        self._unit_starts = np.cumsum(self._unit_sizes) - self._unit_sizes
 
-    def at(self, w: Array) -> SmoothValues:
-        """Values and gradients at the weights w."""
-        scores = self._Z @ w
-        mean_square = np.add.reduceat(scores * scores, self._starts) / self._sizes
+        is_relevant = rank_function.is_relevant(y)
+        self._relevant_items = np.flatnonzero(is_relevant)
+        self._relevant_y = y[self._relevant_items]
+        unit_of_relevant = unit[self._relevant_items]
+        self._relevant_starts = np.flatnonzero(np.diff(unit_of_relevant, prepend=-1))
+
+        # pairs of a relevant item follow each other, in the order of the items of its unit
+        first_item_of_unit = self._unit_starts[unit_of_relevant]
+        self._n_pairs = self._unit_sizes[unit_of_relevant]
+        self._pair_starts = np.cumsum(self._n_pairs) - self._n_pairs
+        n_all_pairs = int(self._n_pairs.sum())
+        item_minus_pair = np.repeat(first_item_of_unit - self._pair_starts, self._n_pairs)
+        self._paired_item = np.arange(n_all_pairs) + item_minus_pair
+        self._pair_with_itself = self._pair_starts + self._relevant_items - first_item_of_unit
+        self._is_paired_item_relevant = is_relevant[self._paired_item]
+
+    def at(self, weights: Array) -> SmoothValues:
+        """Values and gradients at the weights of the columns."""
+        # scores with standard deviation 1 in each unit; their mean is 0
+        scores = self._Z @ weights
+        mean_square = np.add.reduceat(scores * scores, self._unit_starts) / self._unit_sizes
         deviation = np.sqrt(mean_square)
         deviation[deviation == 0.0] = 1.0
         scaled = scores / deviation[self._unit]
 
-        above = self._probability_above(scaled)
-        ranks = 1.0 + self._sum_of_pairs(above)
+        # smooth ranks, and the smooth number of relevant items above
+        probability_above = self._probability_above(scaled)
+        ranks = 1.0 + self._sum_of_pairs(probability_above)
         hits = np.zeros_like(ranks)
         if self._rank_function.depends_on_hits:
-            hits = self._sum_of_pairs(above * self._is_hit)
+            hits = self._sum_of_pairs(probability_above * self._is_paired_item_relevant)
         result = self._rank_function.derivatives(
-            self._y, ranks, hits, self._relevant_starts, len(self._sizes)
+            self._relevant_y, ranks, hits, self._relevant_starts, len(self._unit_sizes)
         )
 
-        by_pair = self._per_pair(result.by_rank)
+        # chain rule: ranks are functions of differences of scaled scores
+        by_probability = self._per_pair(result.by_rank)
         if result.by_hits is not None:
-            by_pair += self._per_pair(result.by_hits) * self._is_hit
-        flow = by_pair * above * (1.0 - above)
-        by_score: Array = np.bincount(self._paired_item, flow, len(scores)).astype(
+            by_probability += self._per_pair(result.by_hits) * self._is_paired_item_relevant
+        by_difference = by_probability * probability_above * (1.0 - probability_above)
+        by_score: Array = np.bincount(self._paired_item, by_difference, len(scores)).astype(
             np.float64, copy=False
         )
-        by_score[self._relevant] -= self._sum_of_pairs(flow)
-        gradients = self._to_weights(by_score / TEMPERATURE, scaled, deviation)
+        by_score[self._relevant_items] -= self._sum_of_pairs(by_difference)
+        gradients = self._gradients_by_weights(by_score / TEMPERATURE, scaled, deviation)
         return SmoothValues(result.values, gradients)
 
     def _probability_above(self, scaled: Array) -> NDArray[np.float32]:
         """σ((f_j − f_i) / τ) for each pair of a relevant item i and an item j; 0 for j = i."""
         half = (scaled / (2.0 * TEMPERATURE)).astype(np.float32)
-        difference = half[self._paired_item] - self._per_pair(half[self._relevant])
-        above: NDArray[np.float32] = np.tanh(difference)  # σ(x) = (1 + tanh(x / 2)) / 2
-        above += 1.0
-        above *= 0.5
-        above[self._pair_with_itself] = 0.0
-        return above
+        half_difference = half[self._paired_item] - self._per_pair(half[self._relevant_items])
+        probability: NDArray[np.float32] = np.tanh(half_difference)
+        probability += 1.0  # σ(x) = (1 + tanh(x / 2)) / 2
+        probability *= 0.5
+        probability[self._pair_with_itself] = 0.0
+        return probability
 
     def _per_pair(self, values: NDArray[np.floating]) -> NDArray[np.float32]:
         """Values of the relevant items, for each of their pairs."""
@@ -306,33 +326,46 @@ class _Block:
         """Sum over the pairs of each relevant item."""
         return np.add.reduceat(values, self._pair_starts, dtype=np.float64)
 
-    def _to_weights(self, by_score: Array, scaled: Array, deviation: Array) -> Array:
-        """Gradients with respect to the weights, from those with respect to the scaled scores."""
-        direct = np.add.reduceat(by_score[:, None] * self._Z, self._starts)
-        by_deviation = np.add.reduceat(by_score * scaled, self._starts) / self._sizes
-        slope_of_deviation = np.add.reduceat(scaled[:, None] * self._Z, self._starts)
-        gradients = direct - by_deviation[:, None] * slope_of_deviation
+    def _gradients_by_weights(self, by_scaled: Array, scaled: Array, deviation: Array) -> Array:
+        """Gradient of each unit with respect to the weights, by the chain rule.
+
+        Scaled scores are ``Z w / deviation``, where the deviation of a unit depends on w, too.
+
+        Parameters
+        ----------
+        by_scaled : ndarray of shape (n_items,)
+            Derivatives with respect to the scaled scores.
+        scaled : ndarray of shape (n_items,)
+            Scaled scores.
+        deviation : ndarray of shape (n_units,)
+            Standard deviation of the scores of each unit.
+        """
+        by_scores = np.add.reduceat(by_scaled[:, None] * self._Z, self._unit_starts)
+        by_deviation = np.add.reduceat(by_scaled * scaled, self._unit_starts) / self._unit_sizes
+        gradient_of_deviation = np.add.reduceat(scaled[:, None] * self._Z, self._unit_starts)
+        gradients = by_scores - by_deviation[:, None] * gradient_of_deviation
         return np.asarray(gradients / deviation[:, None])
 
 
 def smooth_version(metric: Metric) -> RankFunction | None:
     """The smooth version of a metric; None if there is none."""
-    name = metric.name.partition("@")[0].partition("(")[0]
+    name_without_options = metric.name.partition("@")[0].partition("(")[0]
     options = dict(metric.options)
     cut_off = CutOff(options.pop("k", None))
-    options.pop("tied_scores", None)
-    if name == "ndcg":
-        gain = options.pop("gain", "exponential")
-        function: RankFunction = SmoothNDCG(cut_off, gain == "exponential")
-    elif name == "map":
-        function = SmoothAveragePrecision(cut_off, options.pop("relevant", None))
-    elif name == "mrr":
-        function = SmoothReciprocalRank(cut_off, options.pop("relevant", None))
+    options.pop("tied_scores", None)  # smooth ranks have no ties
+    rank_function: RankFunction
+    if name_without_options == "ndcg":
+        has_exponential_gain = options.pop("gain", "exponential") == "exponential"
+        rank_function = SmoothNDCG(cut_off, has_exponential_gain)
+    elif name_without_options == "map":
+        rank_function = SmoothAveragePrecision(cut_off, options.pop("relevant", None))
+    elif name_without_options == "mrr":
+        rank_function = SmoothReciprocalRank(cut_off, options.pop("relevant", None))
     else:
         return None
-    if options:
+    if options:  # some that the smooth version does not have
         return None
-    return function
+    return rank_function
 
 
 def _is_relevant(y: Array, threshold: float | None) -> Mask:
@@ -343,24 +376,39 @@ def _is_relevant(y: Array, threshold: float | None) -> Mask:
 
 def _unit_of_item(starts: Indices, n_items: int) -> Indices:
     """Number of the unit of each item, from the positions of the first items."""
-    is_start = np.zeros(n_items, dtype=np.intp)
-    is_start[starts] = 1
-    return np.cumsum(is_start) - 1
+    is_first_of_unit = np.zeros(n_items, dtype=np.intp)
+    is_first_of_unit[starts] = 1
+    return np.cumsum(is_first_of_unit) - 1
 
 
-def _split_units(unit: Indices, is_relevant: Mask) -> list[tuple[slice, Indices]]:
-    """Rows and unit numbers (from 0) of runs of whole units with about `BLOCK_PAIRS` pairs."""
+class _RunOfUnits(NamedTuple):
+    """Consecutive units whose pairs are computed together.
+
+    Attributes
+    ----------
+    rows : slice
+        Their items.
+    unit : ndarray of int
+        Number of the unit of each of these items, from 0 on.
+    """
+
+    rows: slice
+    unit: Indices
+
+
+def _split_units(unit: Indices, is_relevant: Mask) -> list[_RunOfUnits]:
+    """Runs of whole units with about `BLOCK_PAIRS` pairs; the items are sorted by unit."""
     if not len(unit):
         return []
     starts = np.flatnonzero(np.diff(unit, prepend=-1))
     ends = np.append(starts[1:], len(unit))
-    n_pairs = np.add.reduceat(is_relevant.astype(np.intp), starts) * (ends - starts)
-    block_of_unit = np.cumsum(n_pairs) // BLOCK_PAIRS
+    n_relevant = np.add.reduceat(is_relevant.astype(np.intp), starts)
+    n_pairs = n_relevant * (ends - starts)
+    run_of_unit = np.cumsum(n_pairs) // BLOCK_PAIRS
     runs = []
-    for block in np.unique(block_of_unit):
-        units = np.flatnonzero(block_of_unit == block)
+    for run in np.unique(run_of_unit):
+        units = np.flatnonzero(run_of_unit == run)
         rows = slice(int(starts[units[0]]), int(ends[units[-1]]))
-        is_next = np.diff(unit[rows], prepend=unit[rows][0]) > 0
-        codes = np.cumsum(is_next, dtype=np.intp)
-        runs.append((rows, codes))
+        starts_of_run = starts[units] - rows.start
+        runs.append(_RunOfUnits(rows, _unit_of_item(starts_of_run, rows.stop - rows.start)))
     return runs

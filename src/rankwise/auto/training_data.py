@@ -107,8 +107,8 @@ class TrainingData:
         target: TrainingTarget = Preferences(graph)
         if isinstance(self.target, Relevance):
             target = self.target.take(rows)
-        distinct = {id(X): X[rows] for X in self.views.values()}  # views may be the same array
-        views = {name: distinct[id(X)] for name, X in self.views.items()}
+        selected = {id(X): X[rows] for X in self.views.values()}  # of the same array once
+        views = {name: selected[id(X)] for name, X in self.views.items()}
         return TrainingData(views, target, self.labels(rows), graph, self.trees)
 
     def sample(self, n_sample: int, rng: np.random.Generator) -> Indices:
@@ -116,14 +116,15 @@ class TrainingData:
 
         At least `LIST_FOLDS` groups are sampled.
         """
-        groups = self.graph.groups
-        order = rng.permutation(self.graph.n_groups)
-        sizes = np.bincount(groups)[order]
-        n_groups = max(LIST_FOLDS, np.searchsorted(np.cumsum(sizes), n_sample, side="right"))
-        rows = np.flatnonzero(np.isin(groups, order[:n_groups]))
+        group_of_item = self.graph.groups
+        shuffled_groups = rng.permutation(self.graph.n_groups)
+        sizes = np.bincount(group_of_item)[shuffled_groups]
+        n_whole_groups = np.searchsorted(np.cumsum(sizes), n_sample, side="right")
+        n_groups = max(LIST_FOLDS, n_whole_groups)
+        rows = np.flatnonzero(np.isin(group_of_item, shuffled_groups[:n_groups]))
         if len(rows) <= 2 * n_sample:
             return rows
-        return np.sort(rng.permutation(rows)[:n_sample])
+        return np.sort(rng.permutation(rows)[:n_sample])  # long groups
 
 
 def check_data(
@@ -150,15 +151,18 @@ def check_data(
             "there is nothing to rank: no two items of one group (of weight more than 0) have "
             "different scores; check y and groups."
         )
-    has_groups = unpack_target(y, groups)[1] is not None
-    codes = target.groups.codes if has_groups else None
+    _, group_labels, _ = unpack_target(y, groups)
+    codes = None
+    if group_labels is not None:
+        codes = target.groups.codes
+    if trees is None:
+        trees = TreeFeatures()
     relevance = replace(target, y=graph.y)
-    return TrainingData(views, relevance, codes, graph, trees or TreeFeatures())
+    return TrainingData(views, relevance, codes, graph, trees)
 
 
 def _data_of_graph(views: dict[str, Any], graph: PreferenceGraph) -> TrainingData:
     """Training data of a preference graph, of which items can be held out."""
-    has_groups = graph.has_relevance and graph.n_groups > 1
     if not graph.has_relevance:
         weight_of_component = np.bincount(graph.components, graph.degrees)
         if weight_of_component.max() > weight_of_component.sum() / 2:
@@ -167,7 +171,9 @@ def _data_of_graph(views: dict[str, Any], graph: PreferenceGraph) -> TrainingDat
                 "out. RankRLSCV holds out single preferences, and folds of items with survival "
                 "times."
             )
-    codes = graph.groups if has_groups else None
+    codes = None
+    if graph.has_relevance and graph.n_groups > 1:
+        codes = graph.groups
     return TrainingData(views, Preferences(graph), codes, graph)
 
 
@@ -204,7 +210,8 @@ class HoldOut:
         else:
             data = all_data.subset(rows)
         metric = _hold_out_metric(data, scoring)
-        return cls(data, metric, make_folds(_n_folds(data), data.graph), all_data, rows)
+        folds = make_folds(_n_folds(data), data.graph)
+        return cls(data, metric, folds, all_data, rows)
 
     @property
     def is_sample(self) -> bool:
@@ -221,12 +228,15 @@ class HoldOut:
         """For each item the number of its group, or of its fold of one list."""
         fold = fold_of_item(self.folds, self.graph.n_items)
         group_and_fold = self.graph.groups * len(self.folds) + fold
-        return np.asarray(np.unique(group_and_fold, return_inverse=True)[1], dtype=np.intp)
+        _, number_of_unit = np.unique(group_and_fold, return_inverse=True)
+        return np.asarray(number_of_unit, dtype=np.intp)
 
     @cached_property
     def sign(self) -> float:
         """1 if larger values of the metric are better, else −1."""
-        return 1.0 if self.metric.greater_is_better else -1.0
+        if self.metric.greater_is_better:
+            return 1.0
+        return -1.0
 
     def group_folds(self, n_folds: int) -> Folds:
         """At most this number of folds of groups, for refits; those of `folds` for one list."""
@@ -235,15 +245,31 @@ class HoldOut:
         return make_folds(min(n_folds, self.graph.n_groups), self.graph)
 
     def evaluate(self, scores: Array, metric: Metric | None = None) -> Array:
-        """The metric in each unit, for one column of held-out scores or for several."""
-        columns = scores.reshape(len(scores), 1, -1)
-        values = score_groups(self.graph, columns, self.folds, metric or self.metric)[0]
-        return values.reshape(len(values), *scores.shape[1:])
+        """The metric in each unit, for one column of held-out scores or for several.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_items,) or (n_items, n_columns)
+            Held-out scores.
+        metric : Metric, optional
+            Another metric than that of the hold-out.
+
+        Returns
+        -------
+        ndarray of shape (n_units,) or (n_units, n_columns)
+            Values; NaN where the metric is undefined.
+        """
+        if metric is None:
+            metric = self.metric
+        columns = scores.reshape(len(scores), 1, -1)  # with an axis for outputs
+        by_unit, _ = score_groups(self.graph, columns, self.folds, metric)
+        return by_unit.reshape(len(by_unit), *scores.shape[1:])
 
     def scaled(self, scores: Array) -> Array:
         """Columns of held-out scores with mean 0 and standard deviation 1 in each unit."""
-        has_units = self.graph.has_relevance or self.data.groups is not None
-        codes = self.unit if has_units else np.zeros(len(scores), dtype=np.intp)
+        codes = self.unit
+        if not self.graph.has_relevance and self.data.groups is None:
+            codes = np.zeros(len(scores), dtype=np.intp)  # explicit preferences join all items
         return np.asarray(scale_in_groups(scores, codes))
 
 
@@ -251,8 +277,9 @@ def _hold_out_metric(data: TrainingData, scoring: Any) -> Metric:
     """The metric that the user requests, or the default for these data."""
     graph = data.graph
     if scoring is None:
-        has_grades = graph.has_relevance and data.groups is not None and are_grades(graph.y)
-        scoring = "ndcg@10" if has_grades else "disagreement"
+        scoring = "disagreement"
+        if graph.has_relevance and data.groups is not None and are_grades(graph.y):
+            scoring = "ndcg@10"
     metric = check_scoring(scoring)
     if not graph.supports_metric(metric.name):
         raise ValueError(

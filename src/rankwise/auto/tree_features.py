@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -112,23 +112,27 @@ class TreeFeatures(TransformerMixin, BaseEstimator):
         self.value_coef_ = np.zeros(sum(self.sizes))
         column_scores = np.empty((len(rows), len(self.sizes)))
         if self.sizes:
-            values = sp.csc_array(X[rows][:, self._n_cells(X) :])
+            values_and_words = sp.csc_array(X[rows][:, self._n_cells(X) :])
             graph = ScoreGraph(y, groups, sample_weight=weights)
             targets = rank_targets(graph)
             fold = fold_of_item(column_folds(graph), graph.n_items)
-            for k, block in enumerate(self._value_slices()):
-                coef, scores = _fit_column(values[:, block], targets, fold)
-                self.value_coef_[block] = coef
-                column_scores[:, k] = scores
+            for k, indicators in enumerate(self._value_slices()):
+                fitted = _fit_column(values_and_words[:, indicators], targets, fold)
+                self.value_coef_[indicators] = fitted.coef
+                column_scores[:, k] = fitted.out_of_fold_scores
         return self._join(X, rows, groups, column_scores)
 
     def transform(self, X: Any, groups: ArrayLike | None = None) -> NDArray[np.float32]:
         """Features of new items; see `fit_transform`."""
         check_is_fitted(self)
         X = self._validate(X, reset=False)
-        values = X[:, self._n_cells(X) :]
-        scores = [values[:, block] @ self.value_coef_[block] for block in self._value_slices()]
-        return self._join(X, np.arange(X.shape[0]), groups, np.array(scores).T)
+        values_and_words = X[:, self._n_cells(X) :]
+        column_scores = [
+            values_and_words[:, indicators] @ self.value_coef_[indicators]
+            for indicators in self._value_slices()
+        ]
+        every_row = np.arange(X.shape[0])
+        return self._join(X, every_row, groups, np.array(column_scores).T)
 
     def _validate(self, X: Any, *, reset: bool) -> Any:
         return validate_X(self, X, accept_sparse="csr", reset=reset, ensure_all_finite="allow-nan")
@@ -148,60 +152,96 @@ class TreeFeatures(TransformerMixin, BaseEstimator):
         """Cells, numbers scaled in groups, and scores of columns, computed block by block."""
         n_cells = self._n_cells(X)
         n_numbers = n_cells - self.n_codes
-        n_scaled = n_numbers if self.needs_groups_ else 0
+        n_scaled = 0
+        if self.needs_groups_:
+            n_scaled = n_numbers
+        else:
+            groups = None
         first_score = n_cells + n_scaled
         features = np.empty((len(rows), first_score + len(self.sizes)), dtype=np.float32)
-        codes = encode_groups(groups if self.needs_groups_ else None, len(rows)).codes
+        group_codes = encode_groups(groups, len(rows)).codes
         block_size = max(1, BLOCK_ENTRIES // max(1, n_cells))
-        for block in blocks_of_groups(codes, block_size):
+        for block in blocks_of_groups(group_codes, block_size):
             cells = dense_rows(X[rows[block]])[:, :n_cells]
             features[block, :n_cells] = cells
             if n_scaled:
-                scaled = scale_observed(cells[:, :n_numbers], codes[block])
+                scaled = scale_observed(cells[:, :n_numbers], group_codes[block])
                 features[block, n_cells:first_score] = scaled
         if self.sizes:
             features[:, first_score:] = column_scores
         return features
 
 
-def blocks_of_groups(codes: Indices, block_size: int) -> list[Indices]:
+def blocks_of_groups(group_codes: Indices, block_size: int) -> list[Indices]:
     """Rows in blocks of about this size, of whole groups; one list is cut into every kth row."""
-    if not codes.any():
-        n_blocks = max(1, len(codes) // block_size)
-        return [np.arange(k, len(codes), n_blocks) for k in range(n_blocks)]
-    order = np.argsort(codes, kind="stable")
-    starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
-    starts_block = np.diff(starts // block_size) > 0
-    return np.split(order, starts[1:][starts_block])
+    n_rows = len(group_codes)
+    is_one_list = not group_codes.any()
+    if is_one_list:
+        n_blocks = max(1, n_rows // block_size)
+        return [np.arange(k, n_rows, n_blocks) for k in range(n_blocks)]
+    rows_by_group = np.argsort(group_codes, kind="stable")
+    start_of_group = np.flatnonzero(np.diff(group_codes[rows_by_group], prepend=-1))
+    block_of_group = start_of_group // block_size
+    starts_new_block = np.diff(block_of_group) > 0
+    return np.split(rows_by_group, start_of_group[1:][starts_new_block])
 
 
-def scale_observed(numbers: Array, codes: Indices) -> Array:
+def scale_observed(numbers: Array, group_codes: Indices) -> Array:
     """Numbers scaled in their group, without the missing values, which stay missing."""
     is_missing = np.isnan(numbers)
     if not is_missing.any():
-        return np.asarray(scale_in_groups(numbers, codes))
-    n_items = len(codes)
-    sum_groups = sp.csr_array((np.ones(n_items), (codes, np.arange(n_items))))
-    n_observed = np.maximum(sum_groups @ ~is_missing, 1)
+        return np.asarray(scale_in_groups(numbers, group_codes))
+
+    # moments of the observed numbers of each group, (n_groups, n_columns)
+    n_items = len(group_codes)
+    sum_by_group = sp.csr_array((np.ones(n_items), (group_codes, np.arange(n_items))))
+    n_observed = np.maximum(sum_by_group @ ~is_missing, 1)
     filled = np.where(is_missing, 0.0, numbers)
-    means = sum_groups @ filled / n_observed
-    deviations = np.where(is_missing, 0.0, filled - means[codes])
-    standard_deviation = np.sqrt(sum_groups @ deviations**2 / n_observed)[codes]
-    magnitude = np.sqrt(sum_groups @ filled**2 / n_observed)[codes]
-    rounding = ROUNDING_EPSILONS * np.finfo(np.float64).eps * magnitude
+    means = sum_by_group @ filled / n_observed
+    deviations = np.where(is_missing, 0.0, filled - means[group_codes])
+    standard_deviation = np.sqrt(sum_by_group @ deviations**2 / n_observed)
+    root_mean_square = np.sqrt(sum_by_group @ filled**2 / n_observed)
+
+    # a deviation of the size of rounding errors is that of a constant column
+    rounding = ROUNDING_EPSILONS * np.finfo(np.float64).eps * root_mean_square
+    is_varied = (standard_deviation > rounding)[group_codes]
     scaled = np.divide(
         deviations,
-        standard_deviation,
+        standard_deviation[group_codes],
         out=np.zeros_like(filled),
-        where=standard_deviation > rounding,
+        where=is_varied,
     )
     return np.where(is_missing, np.nan, scaled)
 
 
-def _fit_column(values: Any, targets: Array, fold: Indices) -> tuple[Array, Array]:
-    """Coefficients of a ridge regression on the values of a column, and out-of-fold scores.
+class _FittedColumn(NamedTuple):
+    """A ridge regression on the values of one column.
+
+    Attributes
+    ----------
+    coef : ndarray of shape (n_values,)
+        Coefficients from all rows.
+    out_of_fold_scores : ndarray of shape (n_rows,)
+        Scores by models of the other folds.
+    """
+
+    coef: Array
+    out_of_fold_scores: Array
+
+
+def _fit_column(values: Any, targets: Array, fold: Indices) -> _FittedColumn:
+    """Fit a ridge regression of the targets on the values of a column.
 
     The regularization is the one with the smallest squared error of the out-of-fold scores.
+
+    Parameters
+    ----------
+    values : csc_array of shape (n_rows, n_values)
+        Indicators of values or words.
+    targets : ndarray of shape (n_rows,)
+        Rank targets.
+    fold : ndarray of int of shape (n_rows,)
+        Fold of each row.
     """
     values_by_row = values.tocsr()
     least_error = np.inf
@@ -213,12 +253,12 @@ def _fit_column(values: Any, targets: Array, fold: Indices) -> tuple[Array, Arra
             is_held_out = fold == k
             coef = _ridge_coef(values[~is_held_out], targets[~is_held_out], ridge)
             scores[is_held_out] = values_by_row[is_held_out] @ coef
-        error = float(np.square(scores - targets).sum())
-        if error < least_error:
-            least_error = error
+        squared_error = float(np.square(scores - targets).sum())
+        if squared_error < least_error:
+            least_error = squared_error
             best_ridge = ridge
             best_scores = scores
-    return _ridge_coef(values, targets, best_ridge), best_scores
+    return _FittedColumn(_ridge_coef(values, targets, best_ridge), best_scores)
 
 
 def _ridge_coef(values: Any, targets: Array, ridge: float) -> Array:

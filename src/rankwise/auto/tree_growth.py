@@ -29,10 +29,12 @@ def rank_targets(graph: ScoreGraph) -> Array:
     weights = graph.item_weights
     if weights is None:
         weights = np.ones(graph.n_items)
-    signs = ScoreGraph(graph.y, graph.groups, cost="sign", sample_weight=weights)
-    group_weight = np.bincount(graph.groups, weights)[graph.groups]
-    size = weights * group_weight
-    return np.divide(signs.divergence, size, out=np.zeros(graph.n_items), where=size > 0)
+    sign_graph = ScoreGraph(graph.y, graph.groups, cost="sign", sample_weight=weights)
+    weight_above_minus_below = sign_graph.divergence  # times the weight of the item
+    weight_of_group = np.bincount(graph.groups, weights)[graph.groups]
+    largest = weights * weight_of_group
+    no_targets = np.zeros(graph.n_items)  # of items of weight 0
+    return np.divide(weight_above_minus_below, largest, out=no_targets, where=largest > 0)
 
 
 def grow_trees(
@@ -44,8 +46,8 @@ def grow_trees(
         return _grow_scikit_learn(model, n_trees, X, graph)
     if model is None:
         model = _start_lightgbm(lightgbm, X, graph, categorical)
-    for k in range(model.current_iteration(), n_trees):
-        if k % TREES_PER_THREAD_COUNT == 0:
+    for tree_number in range(model.current_iteration(), n_trees):
+        if tree_number % TREES_PER_THREAD_COUNT == 0:  # count idle cores again
             model.reset_parameter({"num_threads": n_threads_for(ENTRY_OF_TREE * X.size)})
         model.update()
     return model
@@ -61,26 +63,34 @@ def predict_trees(model: Any, X: Array) -> Array:
 def is_predictive(numbers: Array, graph: ScoreGraph) -> bool:
     """Whether trees on one column order groups, or items of one list, that are held out."""
     X = np.reshape(numbers, (-1, 1))
-    targets = rank_targets(graph)
     scores = np.zeros(graph.n_items)
     for held_out in column_folds(graph):
-        rest = np.setdiff1d(np.arange(graph.n_items), held_out)
-        model = grow_trees(None, PROBE_TREES, X[rest], graph.subset(rest))
+        train = np.setdiff1d(np.arange(graph.n_items), held_out)
+        model = grow_trees(None, PROBE_TREES, X[train], graph.subset(train))
         scores[held_out] = predict_trees(model, X[held_out])
-    deviations = np.sqrt(scores.var() * targets.var())
+
+    # correlation of held-out scores and targets = covariance / product of standard deviations
+    targets = rank_targets(graph)
+    product_of_deviations = np.sqrt(scores.var() * targets.var())
     covariance = float(np.cov(scores, targets, bias=True)[0, 1])
-    threshold = max(LEAST_CORRELATION, LEAST_STANDARD_ERRORS / np.sqrt(graph.n_items))
-    return bool(deviations > 0 and covariance > threshold * deviations)
+    standard_error = 1.0 / np.sqrt(graph.n_items)
+    threshold = max(LEAST_CORRELATION, LEAST_STANDARD_ERRORS * standard_error)
+    is_varied = product_of_deviations > 0
+    return bool(is_varied and covariance > threshold * product_of_deviations)
 
 
 def column_folds(graph: ScoreGraph) -> Folds:
     """Folds of groups, or of the items of one list, in which columns are scored."""
-    n_units = graph.n_groups if graph.n_groups > 1 else graph.n_items
+    n_units = graph.n_groups
+    if n_units == 1:
+        n_units = graph.n_items
     return make_folds(min(COLUMN_FOLDS, n_units), graph)
 
 
 def _n_leaves(n_items: int) -> int:
-    return FEW_LEAVES if n_items < MANY_ITEMS else MAX_LEAVES
+    if n_items < MANY_ITEMS:
+        return FEW_LEAVES
+    return MAX_LEAVES
 
 
 def _grow_scikit_learn(model: Any, n_trees: int, X: Any, graph: ScoreGraph) -> Any:

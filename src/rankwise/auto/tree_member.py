@@ -82,24 +82,34 @@ def evaluate_trees(hold_out: HoldOut, seconds: float, pace: float) -> EvaluatedM
     start = time.perf_counter()
     all_data = hold_out.all_data
     n_items, n_columns = all_data.views["trees"].shape
-    n_cells = n_columns - sum(all_data.trees.sizes)
-    advice = "drop them from members="
+    n_values_and_words = sum(all_data.trees.sizes)
     check_matrix_fits(
-        n_items, n_cells, "the features of trees", advice, n_matrices=FEATURE_MATRICES
+        n_items,
+        n_columns - n_values_and_words,
+        "the features of trees",
+        "drop them from members=",
+        n_matrices=FEATURE_MATRICES,
     )
     categorical = all_data.trees.categorical(n_columns)
     plan = plan_trees(hold_out, seconds, pace)
     folds = _make_folds(hold_out, plan)
-    grown = _grow(folds, hold_out, categorical, start, seconds / (1 + plan.refit_time))
+    seconds_of_evaluation = seconds / (1 + plan.refit_time)
+    grown = _grow_in_stages(folds, hold_out, categorical, start, seconds_of_evaluation)
+
     trees = BoostedTrees(grown.n_trees, categorical=categorical)
     if plan.is_final:
-        n_features = folds[0].R.shape[1]
-        trees.store(grown.first_model, grown.n_trees, n_features)
-        train = partial(Pipeline, as_pipeline([folds[0].step], trees).steps)
+        (fold,) = folds
+        trees.store(grown.first_model, grown.n_trees, fold.R.shape[1])
+        train = partial(Pipeline, as_pipeline([fold.step], trees).steps)
     else:
         train = partial(fit_trees, trees, all_data)
     return EvaluatedMember(
-        np.nan, grown.scores, hold_out.evaluate(grown.scores), train, "trees", grown.n_trees
+        alpha=np.nan,
+        scores=grown.scores,
+        by_unit=hold_out.evaluate(grown.scores),
+        train=train,
+        view="trees",
+        n_trees=grown.n_trees,
     )
 
 
@@ -109,20 +119,23 @@ def plan_trees(hold_out: HoldOut, seconds: float, pace: float) -> TreePlan:
     n_items, n_columns = hold_out.all_data.views["trees"].shape
     if n_held_out == n_items:
         return TreePlan(hold_out.group_folds(TREE_FOLDS), 1.0, REFIT_TIME)
-    first_seconds = FIRST_TREE_SECONDS * n_columns * (n_items - n_held_out)
-    train_share = seconds / (pace * first_seconds)
-    is_final = train_share < 1 or n_held_out <= SEEN_TREE_SHARE * n_items
-    refit_time = 0.0 if is_final else REFIT_TIME_AFTER_SAMPLE
+    # the sample is one fold; trees are trained on all other items for which there is time
+    n_train = n_items - n_held_out
+    first_tree_seconds = pace * FIRST_TREE_SECONDS * n_columns * n_train
+    train_share = seconds / first_tree_seconds
+    refit_time = REFIT_TIME_AFTER_SAMPLE
+    if train_share < 1 or n_held_out <= SEEN_TREE_SHARE * n_items:
+        refit_time = 0.0
     return TreePlan([np.arange(n_held_out)], train_share, refit_time)
 
 
 def fit_trees(trees: BoostedTrees, data: TrainingData) -> Pipeline:
     """Grow trees on all items."""
-    step = clone(data.trees)
     y = data.relevance.y
     weight = data.relevance.weight
-    R = step.fit_transform(data.views["trees"], y, data.groups, weight)
-    return as_pipeline([step], trees.fit(R, y, data.groups, weight))
+    feature_step = clone(data.trees)
+    features = feature_step.fit_transform(data.views["trees"], y, data.groups, weight)
+    return as_pipeline([feature_step], trees.fit(features, y, data.groups, weight))
 
 
 def _make_folds(hold_out: HoldOut, plan: TreePlan) -> list[GrowingFold]:
@@ -130,22 +143,28 @@ def _make_folds(hold_out: HoldOut, plan: TreePlan) -> list[GrowingFold]:
     all_data = hold_out.all_data
     X = all_data.views["trees"]
     graph = all_data.graph
-    unit = graph.groups if graph.n_groups > 1 else np.arange(graph.n_items)
-    is_trained = np.random.default_rng(0).random(unit.max() + 1) < plan.train_share
-    candidates = np.flatnonzero(is_trained[unit])
+    unit_of_item = graph.groups  # items of a unit are trained on together
+    if graph.n_groups == 1:
+        unit_of_item = np.arange(graph.n_items)
+    n_units = unit_of_item.max() + 1
+    is_drawn = np.random.default_rng(0).random(n_units) < plan.train_share
+    drawn_rows = np.flatnonzero(is_drawn[unit_of_item])
     folds = []
-    for fold in plan.folds:
-        held_out_rows = hold_out.rows[fold]
-        rows = np.setdiff1d(candidates, held_out_rows)
+    for held_out_items in plan.folds:
+        held_out_rows = hold_out.rows[held_out_items]
+        train_rows = np.setdiff1d(drawn_rows, held_out_rows)
+        train_target = all_data.relevance.take(train_rows)
         step = clone(all_data.trees)
-        target = all_data.relevance.take(rows)
-        R = step.fit_transform(X, target.y, all_data.labels(rows), target.weight, rows)
+        R = step.fit_transform(
+            X, train_target.y, all_data.labels(train_rows), train_target.weight, train_rows
+        )
         held_out_R = step.transform(X[held_out_rows], all_data.labels(held_out_rows))
-        folds.append(GrowingFold(step, R, graph.subset(rows), fold, held_out_R))
+        train_graph = graph.subset(train_rows)
+        folds.append(GrowingFold(step, R, train_graph, held_out_items, held_out_R))
     return folds
 
 
-def _grow(
+def _grow_in_stages(
     folds: list[GrowingFold],
     hold_out: HoldOut,
     categorical: tuple[int, ...],
@@ -154,30 +173,45 @@ def _grow(
 ) -> GrownTrees:
     """Grow the trees of all folds in stages; keep the stage with the fewest wrong pairs.
 
-    `seconds` is the time for the evaluation since `start`.
+    Parameters
+    ----------
+    folds : list of GrowingFold
+        Training data and held-out items.
+    hold_out : HoldOut
+        Evaluates held-out scores.
+    categorical : tuple of int
+        Columns of codes.
+    start : float
+        Time of `perf_counter` from which the seconds count.
+    seconds : float
+        Time for the evaluation.
     """
     disagreement = check_scoring("disagreement")
     n_cells = sum(fold.R.size for fold in folds)
     models: list[Any] = [None] * len(folds)
     least_wrong = np.inf
+    best_n_trees = 0
     best_scores = np.zeros(hold_out.graph.n_items)
-    n_trees = 0
-    for stage in STAGES:
-        if stage > USUAL_TREES and stage * n_cells > MAX_WORK:
+    for n_trees in STAGES:
+        if n_trees > USUAL_TREES and n_trees * n_cells > MAX_WORK:
             break
         scores = np.empty(hold_out.graph.n_items)
         for k, fold in enumerate(folds):
-            models[k] = grow_trees(models[k], stage, fold.R, fold.graph, categorical)
+            models[k] = grow_trees(models[k], n_trees, fold.R, fold.graph, categorical)
             scores[fold.held_out_items] = predict_trees(models[k], fold.held_out_R)
-        wrong = float(nanmean(hold_out.evaluate(scores, disagreement)))
-        gains_little = stage >= USUAL_TREES and wrong > (1 - LEAST_GAIN) * least_wrong
-        if wrong < least_wrong or n_trees == 0:
-            least_wrong = wrong
-            n_trees = stage
+
+        wrong_share = float(nanmean(hold_out.evaluate(scores, disagreement)))
+        gains_little = wrong_share > (1 - LEAST_GAIN) * least_wrong
+        if wrong_share < least_wrong or best_n_trees == 0:
+            least_wrong = wrong_share
+            best_n_trees = n_trees
             best_scores = scores
-        is_past_best = n_trees < stage and stage >= MIN_TREES
-        if gains_little or is_past_best:
+        is_past_best = best_n_trees < n_trees
+        if is_past_best and n_trees >= MIN_TREES:
             break
-        if 2 * (time.perf_counter() - start) > seconds:
+        if gains_little and n_trees >= USUAL_TREES:
             break
-    return GrownTrees(n_trees, best_scores, models[0])
+        elapsed = time.perf_counter() - start
+        if 2 * elapsed > seconds:  # the next stage takes as long as all before
+            break
+    return GrownTrees(best_n_trees, best_scores, models[0])

@@ -40,23 +40,23 @@ def select_rounds(
     problem : ComparisonProblem
         Held-out outcomes.
     """
-    scores = [np.zeros(len(fold.held_out)) for fold in problem.hold_out.folds]
-    best = SelectedRounds(0, np.concatenate(scores))
+    held_out = [np.zeros(len(fold.held_out)) for fold in problem.hold_out.folds]
+    best = SelectedRounds(0, np.concatenate(held_out))
     least_loss = np.inf
-    best_stage = 0
+    last_gain = 0  # stage that lowered the loss by more than `LEAST_GAIN`
     for stage in range(1, MAX_TREES // STAGE + 1):
-        for k, trees in enumerate(growing):
-            first_tree = trees.n_trees
+        for fold_number, trees in enumerate(growing):
+            first_new_tree = trees.n_trees
             trees.add_trees(STAGE)
-            scores[k] = scores[k] + differences(k, first_tree)
-        held_out = np.concatenate(scores)
-        loss = problem.loss(held_out, 0.0)
+            held_out[fold_number] = held_out[fold_number] + differences(fold_number, first_new_tree)
+        held_out_differences = np.concatenate(held_out)
+        loss = problem.loss(held_out_differences, 0.0)
         if loss < least_loss * (1 - LEAST_GAIN):
-            best_stage = stage
+            last_gain = stage
         if loss < least_loss:
             least_loss = loss
-            best = SelectedRounds(stage * STAGE, held_out)
-        if stage - best_stage >= PATIENCE or problem.is_time_over():
+            best = SelectedRounds(stage * STAGE, held_out_differences)
+        if stage - last_gain >= PATIENCE or problem.is_time_over():
             break
     if not any(trees.n_trees for trees in growing):
         raise ValueError("there are too few comparisons for a split")

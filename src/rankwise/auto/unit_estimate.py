@@ -31,9 +31,8 @@ def estimate_from_units(by_unit: Array, scoring: str, where: str, n_groups: int)
         Number of groups in training; one list has no interval for further groups.
     """
     estimate = mean_interval(by_unit)
-    score, low, high = (estimate[key] for key in ("score", "low", "high"))
-    interval = f"{DEFAULT_CONFIDENCE:.0%} from {low:.4f} to {high:.4f}"
-    notes = [f"{scoring} {score:.4f} ({interval}) on {where}"]
+    interval = f"{DEFAULT_CONFIDENCE:.0%} from {estimate['low']:.4f} to {estimate['high']:.4f}"
+    notes = [f"{scoring} {estimate['score']:.4f} ({interval}) on {where}"]
     if n_groups > 1:
         low_new, high_new = new_mean_interval(by_unit, n_groups)
         estimate |= {"n_new": n_groups, "low_new": low_new, "high_new": high_new}
