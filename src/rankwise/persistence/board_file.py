@@ -41,7 +41,7 @@ MAX_PAIRS = 10**5  # of rankings, in addition to a multiple of the comparisons
 def board_facts(board: Leaderboard) -> dict[str, object]:
     """The comparisons of a board and the arguments of `rate`, as plain values and arrays."""
     data = board.comparisons
-    comparisons = {name: getattr(data, name) for name in COMPARISON_FIELDS}
+    comparisons: dict[str, Any] = {name: getattr(data, name) for name in COMPARISON_FIELDS}
     if data.rankings is not None:
         comparisons["rankings"] = {name: getattr(data.rankings, name) for name in RANKING_FIELDS}
     if data.teams is not None:
@@ -49,7 +49,8 @@ def board_facts(board: Leaderboard) -> dict[str, object]:
     is_dates = False
     if data.times is not None and data.times.dtype.kind == "M":
         is_dates = True
-        comparisons["times"] = data.times.astype("datetime64[s]").astype(np.int64)
+        times_in_seconds = data.times.astype("datetime64[s]")
+        comparisons["times"] = times_in_seconds.astype(np.int64)
     arguments = board.rate_arguments()
     arguments["scales"] = None
     if board.scales is not None:
@@ -64,9 +65,12 @@ def board_from(facts: object) -> Leaderboard:
     if arguments["scales"] is not None:
         arguments["scales"] = PriorScales(*arguments["scales"])
     data = _read_comparisons(facts["comparisons"], has_dates=bool(facts["is_dates"]))
-    with warnings.catch_warnings():
+    covariates: list[str] | None = None
+    if data.covariates:
+        covariates = list(data.covariates)
+    with warnings.catch_warnings():  # the warnings were shown when the board was computed
         warnings.simplefilter("ignore")
-        board = rate(data, covariates=list(data.covariates) or None, **arguments)
+        board = rate(data, covariates=covariates, **arguments)
     if not np.isfinite(board.ratings).all():
         raise ValueError("the ratings of a board are not finite")
     return board
@@ -82,10 +86,10 @@ def _read_comparisons(values: object, *, has_dates: bool) -> PairData:
         comparisons["teams"] = Teams(**comparisons["teams"])
     data = PairData(**comparisons)
     columns = (data.first, data.second, data.outcome, data.weight)
-    has_positions = data.first.dtype.kind == "i" and data.second.dtype.kind == "i"
-    has_one_length = len({column.shape for column in columns}) == 1
-    has_unique_items = np.unique(data.items).shape == data.items.shape
-    if not (has_positions and has_one_length and has_unique_items):
+    have_one_length = len({column.shape for column in columns}) == 1
+    are_item_numbers = data.first.dtype.kind == "i" and data.second.dtype.kind == "i"
+    are_items_unique = np.unique(data.items).shape == data.items.shape
+    if not (are_item_numbers and have_one_length and are_items_unique):
         raise ValueError("the comparisons of a board do not fit together")
     if data.rankings is not None:
         _check_rankings(data.rankings, data.n_pairs)
@@ -98,32 +102,38 @@ def _check_keys(values: object, names: Collection[str]) -> Mapping[str, Any]:
     """Return the dictionary; raise ValueError if it has another key."""
     if not isinstance(values, dict):
         raise ValueError(f"a value of a board is {values!r:.40}; expected a dictionary")
-    unknown = set(values).difference(names)
-    if unknown:
-        raise ValueError(f"a board has no {min(unknown)!r:.60}")
+    unknown_keys = set(values).difference(names)
+    if unknown_keys:
+        raise ValueError(f"a board has no {min(unknown_keys)!r:.60}")
     return values
 
 
 def _check_rankings(rankings: Rankings, n_pairs: int) -> None:
     """Refuse rankings with invalid numbers, or with far more pairs than the board has."""
-    number = rankings.ranking
-    if number.dtype.kind != "i" or number.min() < 0 or number.max() >= rankings.n_rankings:
+    ranking_number = rankings.ranking
+    is_valid = (
+        ranking_number.dtype.kind == "i"
+        and ranking_number.min() >= 0
+        and ranking_number.max() < rankings.n_rankings
+    )
+    if not is_valid:
         raise ValueError("a board has a ranking with an invalid number")
-    sizes = np.bincount(number).astype(float)
-    n_ranked_pairs = (sizes * (sizes - 1) / 2).sum()
+    n_items_per_ranking = np.bincount(ranking_number).astype(float)
+    n_ranked_pairs = (n_items_per_ranking * (n_items_per_ranking - 1) / 2).sum()
     if n_ranked_pairs > 4 * n_pairs + MAX_PAIRS:
         raise ValueError("the rankings of a board have more pairs than the board")
 
 
 def _check_teams(teams: Teams, n_items: int) -> None:
     """Refuse teams with invalid numbers, or without members."""
-    have_numbers = teams.team.dtype.kind == "i" and teams.item.dtype.kind == "i"
+    # Each row is a member of a team: number of the team, number of the item, share of the play.
+    are_integers = teams.team.dtype.kind == "i" and teams.item.dtype.kind == "i"
     have_one_length = teams.team.shape == teams.item.shape == teams.share.shape
-    if not have_numbers or not have_one_length or not len(teams.team):
+    if not are_integers or not have_one_length or not len(teams.team):
         raise ValueError("the teams of a board do not fit together")
-    steps = np.diff(teams.team, prepend=-1)
-    are_numbered = bool(np.isin(steps, (0, 1)).all()) and teams.team[0] == 0
+    increments = np.diff(teams.team)
+    are_numbered = teams.team[0] == 0 and bool(np.isin(increments, (0, 1)).all())  # 0, 0, 1, 2, …
     are_items = teams.item.min() >= 0 and teams.item.max() < n_items
-    are_weights = bool(np.all((teams.share > 0) & np.isfinite(teams.share)))
-    if not (are_numbered and are_items and are_weights):
+    are_shares_positive = bool(np.all((teams.share > 0) & np.isfinite(teams.share)))
+    if not (are_numbered and are_items and are_shares_positive):
         raise ValueError("a board has a team with an invalid member")

@@ -71,7 +71,7 @@ def export_linear(
     """
     check_option("format", format, FORMATS)
     check_is_fitted(model)
-    linear = _fold_scaling(model)
+    linear = _fold_scaling_into_weights(model)
     names = input_names(model, feature_names, len(linear.weights))
     weights = dict(zip(names, linear.weights.tolist(), strict=True))
     if format == "solr":
@@ -86,21 +86,23 @@ def export_linear(
     return {"name": name, "weights": weights, "intercept": float(linear.intercept)}
 
 
-def _steps_of(model: BaseEstimator) -> list[BaseEstimator]:
+def _pipeline_steps(model: BaseEstimator) -> list[BaseEstimator]:
     if isinstance(model, Pipeline):
         return [step for _, step in model.steps]
     return [model]
 
 
-def _fold_scaling(model: BaseEstimator) -> LinearWeights:
+def _fold_scaling_into_weights(model: BaseEstimator) -> LinearWeights:
     """The linear function of the unscaled features."""
-    *scalers, ranker = _steps_of(model)
+    *scalers, ranker = _pipeline_steps(model)
     linear = linear_weights(ranker)
     for scaler in reversed(scalers):
-        if not is_passthrough(scaler):
-            scale, shift = scaling(scaler, len(linear.weights))
-            intercept = linear.intercept + float(linear.weights @ shift)
-            linear = LinearWeights(linear.weights * scale, intercept)
+        if is_passthrough(scaler):
+            continue
+        # w · (scale x + shift) + intercept = (w scale) · x + (w · shift + intercept)
+        scale, shift = scaling(scaler, len(linear.weights))
+        intercept = linear.intercept + float(linear.weights @ shift)
+        linear = LinearWeights(linear.weights * scale, intercept)
     return linear
 
 
@@ -131,13 +133,14 @@ def scaling(scaler: BaseEstimator, n_features: int) -> Scaling:
             "StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler or 'passthrough'. "
             "export_onnx (rankwise export MODEL MODEL.onnx) supports more steps."
         )
+    # These scalers compute (x − center) / scale_.
     scale = np.ones(n_features)
     if scaler.scale_ is not None:
         scale = 1 / scaler.scale_
     center = _center_of(scaler)
     if center is None:
-        return Scaling(scale, np.zeros(n_features))
-    return Scaling(scale, -center * scale)
+        return Scaling(scale, shift=np.zeros(n_features))
+    return Scaling(scale, shift=-center * scale)
 
 
 def _center_of(scaler: BaseEstimator) -> Array | None:
@@ -150,18 +153,23 @@ def _center_of(scaler: BaseEstimator) -> Array | None:
     return center
 
 
-def _scaling_of_columns(columns: TableVectorizer) -> Scaling:
+def _scaling_of_columns(vectorizer: TableVectorizer) -> Scaling:
     """Scaling of the columns of a table; new items must not have missing values."""
-    used = [column for column in columns.facts_ if column.is_used]
-    not_linear = [c.name for c in used if c.kind != "number" or c.n_missing]
-    if not_linear:
+    columns = [column for column in vectorizer.facts_ if column.is_used]
+    nonlinear_names = []
+    for column in columns:
+        if column.kind != "number" or column.n_missing:
+            nonlinear_names.append(column.name)
+    if nonlinear_names:
         raise ValueError(
-            f"the columns {', '.join(not_linear)} have categories or missing values, which cannot "
-            "be folded into weights. export_onnx (rankwise export MODEL MODEL.onnx) supports them."
+            f"the columns {', '.join(nonlinear_names)} have categories or missing values, which "
+            "cannot be folded into weights. export_onnx (rankwise export MODEL MODEL.onnx) "
+            "supports them."
         )
-    scale = 1 / np.array([column.scales[0] for column in used])
-    means = np.array([column.means[0] for column in used])
-    return Scaling(scale, -scale * means)
+    # A column of numbers has one mean and one standard deviation.
+    means = np.array([column.means[0] for column in columns])
+    scale = 1 / np.array([column.scales[0] for column in columns])
+    return Scaling(scale, shift=-scale * means)
 
 
 def input_names(
@@ -174,7 +182,8 @@ def input_names(
         feature_names = [f"f{number}" for number in range(1, n_features + 1)]
     names = list(feature_names)
     are_strings = all(isinstance(name, str) and name for name in names)
-    if not are_strings or len(set(names)) != len(names) or len(names) != n_features:
+    are_unique = len(set(names)) == len(names)
+    if not are_strings or not are_unique or len(names) != n_features:
         raise ValueError(
             f"the names of the features are {', '.join(map(repr, names))}; expected {n_features} "
             "different names: pass feature_names= with one for each feature."
@@ -183,7 +192,7 @@ def input_names(
 
 
 def _names_seen_in_fit(model: BaseEstimator) -> Sequence[str] | None:
-    steps = _steps_of(model)
+    steps = _pipeline_steps(model)
     if isinstance(steps[0], TableVectorizer):
         return [column.name for column in steps[0].facts_ if column.is_used]
     for step in steps:

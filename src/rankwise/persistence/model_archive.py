@@ -80,7 +80,9 @@ def open_archive(path: PathLike) -> Iterator[zipfile.ZipFile]:
         except MemoryError:
             raise ModelFileError(name, "there is not enough memory for this model.") from None
         except Exception as error:  # the file of a stranger may raise anything
-            problem = " ".join(str(error).split()) or type(error).__name__
+            problem = " ".join(str(error).split())  # in one line
+            if not problem:
+                problem = type(error).__name__
             problem = problem.rstrip(".")
             raise ModelFileError(name, f"this model cannot be read: {problem:.300}.") from error
 
@@ -94,11 +96,16 @@ def _open_zip(stream: IO[bytes]) -> zipfile.ZipFile:
     names = {entry.filename for entry in entries}
     if DOCUMENT not in names:
         raise ValueError(f"it is not a rankwise model: it has no {DOCUMENT}")
-    if names != {DOCUMENT, *(array_name(position) for position in range(len(entries) - 1))}:
+    n_arrays = len(entries) - 1
+    expected_names = {DOCUMENT, *(array_name(position) for position in range(n_arrays))}
+    if names != expected_names:
         raise ValueError("it has entries other than its document and its arrays")
-    if any(entry.compress_type or entry.flag_bits & 1 for entry in entries):
-        raise ValueError("its entries are compressed or encrypted")
-    if sum(max(entry.file_size, entry.compress_size) for entry in entries) > n_bytes:
+    for entry in entries:
+        is_encrypted = entry.flag_bits & 1
+        if entry.compress_type or is_encrypted:
+            raise ValueError("its entries are compressed or encrypted")
+    n_bytes_of_entries = sum(max(entry.file_size, entry.compress_size) for entry in entries)
+    if n_bytes_of_entries > n_bytes:
         raise ValueError("its entries are larger than the file")
     return archive
 
@@ -106,14 +113,15 @@ def _open_zip(stream: IO[bytes]) -> zipfile.ZipFile:
 def _check_directory_size(stream: IO[bytes], n_bytes: int) -> None:
     """Raise ValueError if zipfile would read a long list of entries; it reads all of them."""
     stream.seek(max(0, n_bytes - END_BYTES - LOCATOR_BYTES))
-    locator_and_end = stream.read().rjust(END_BYTES + LOCATOR_BYTES)
-    end = locator_and_end[-END_BYTES:]
-    has_comment = end[-2:] != b"\0\0"
-    if not end.startswith(END_SIGNATURE) or has_comment:
+    locator_and_end_record = stream.read().rjust(END_BYTES + LOCATOR_BYTES)
+    end_record = locator_and_end_record[-END_BYTES:]
+    comment_length = end_record[20:22]  # positions by APPNOTE 4.3.16
+    if not end_record.startswith(END_SIGNATURE) or comment_length != b"\0\0":
         raise ValueError("it is not a rankwise model, or its end is missing")
-    n_directory_bytes = int.from_bytes(end[12:16], "little")
-    has_locator = locator_and_end.startswith(LOCATOR_SIGNATURE)
-    if n_directory_bytes > MAX_DIRECTORY_BYTES or (has_locator and n_bytes < MIN_ZIP64_FILE):
+    n_directory_bytes = int.from_bytes(end_record[12:16], "little")
+    has_locator = locator_and_end_record.startswith(LOCATOR_SIGNATURE)
+    has_needless_locator = has_locator and n_bytes < MIN_ZIP64_FILE
+    if n_directory_bytes > MAX_DIRECTORY_BYTES or has_needless_locator:
         raise ValueError("the list of its entries is too long")
 
 
@@ -147,7 +155,9 @@ def _check_version(document: JsonObject) -> None:
 
 
 def _has_too_many_values(text: bytes) -> bool:
-    return sum(map(text.count, (b",", b"[", b"{"))) > MAX_DOCUMENT_VALUES
+    # Each value follows a comma or an opening bracket, so this counts at least as many.
+    n_values = text.count(b",") + text.count(b"[") + text.count(b"{")
+    return n_values > MAX_DOCUMENT_VALUES
 
 
 def read_arrays(archive: zipfile.ZipFile) -> list[AnyArray]:
@@ -164,12 +174,15 @@ def _read_array(archive: zipfile.ZipFile, name: str) -> AnyArray:
             raise ValueError(f"{name} is not an array in NumPy's format 1.0")
         shape, is_fortran, dtype = npy.read_array_header_1_0(entry)
         check_dtype_and_shape(dtype, shape)
-        n_entries = int(np.prod(shape, dtype=object))
-        if n_entries * dtype.itemsize != n_bytes - entry.tell():
+        n_entries = int(np.prod(shape, dtype=object))  # integers of Python cannot overflow
+        n_header_bytes = entry.tell()
+        if n_entries * dtype.itemsize != n_bytes - n_header_bytes:
             raise ValueError(f"{name} has shape {shape}, which is not the size of its data")
         array = np.frombuffer(bytearray(entry.read()), dtype)
-    if dtype.kind == "U" and array.view(np.uint32).max(initial=0) > sys.maxunicode:
-        raise ValueError(f"{name} has invalid Unicode")
+    if dtype.kind == "U":  # text is stored as one 32-bit number for each character
+        largest_character = array.view(np.uint32).max(initial=0)
+        if largest_character > sys.maxunicode:
+            raise ValueError(f"{name} has invalid Unicode")
     if is_fortran:
         return array.reshape(shape, order="F")
     return array.reshape(shape)
@@ -177,7 +190,7 @@ def _read_array(archive: zipfile.ZipFile, name: str) -> AnyArray:
 
 def check_dtype_and_shape(dtype: np.dtype[np.generic], shape: tuple[int, ...]) -> None:
     """Raise ValueError unless a file may have an array of this type and shape."""
-    if not _is_plain(dtype):
+    if not _is_portable(dtype):
         raise ValueError(
             f"an array has the type {dtype!s:.40}; expected plain numbers or text, little-endian"
         )
@@ -186,11 +199,10 @@ def check_dtype_and_shape(dtype: np.dtype[np.generic], shape: tuple[int, ...]) -
         raise ValueError(f"an array has the shape {shape!s:.60}")
 
 
-def _is_plain(dtype: np.dtype[np.generic]) -> bool:
+def _is_portable(dtype: np.dtype[np.generic]) -> bool:
     """Whether the entries are numbers or text of a known size, little-endian."""
-    if dtype.names is not None or dtype.subdtype is not None:
-        return False
-    if dtype.kind not in "biufUSMm" or dtype.itemsize == 0:
-        return False
+    is_record = dtype.names is not None or dtype.subdtype is not None
+    is_number_text_or_date = dtype.kind in "biufUSMm" and dtype.itemsize > 0
     is_long_double = dtype.kind == "f" and dtype.itemsize > 8
-    return dtype.newbyteorder("<") == dtype and not is_long_double
+    is_little_endian = dtype.newbyteorder("<") == dtype
+    return is_number_text_or_date and is_little_endian and not is_record and not is_long_double

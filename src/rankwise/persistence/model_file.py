@@ -106,28 +106,31 @@ def save(
         _check_kind(model)
         check_is_fitted(model)
     arrays: list[AnyArray] = []
-    document = _make_header(notes)
+    document = _make_document_header(notes)
     try:
         document["model"] = to_json(model, arrays, "")
         for array in arrays:
             check_dtype_and_shape(array.dtype, array.shape)
-        _build_model(document, arrays)
+        _build_model(document, arrays)  # raises an error if the file could not be loaded
         write_archive(path, document, arrays)
-    except OSError:
+    except OSError:  # the file cannot be written
         raise
     except Exception as error:  # a model that was changed by hand may raise anything
         raise ValueError(f"the model cannot be saved: {str(error).rstrip('.')}.") from error
 
 
-def _make_header(notes: Mapping[str, Json] | None) -> JsonObject:
+def _make_document_header(notes: Mapping[str, Json] | None) -> JsonObject:
     """The document of a file without its model."""
     versions = package_versions()
+    own_version = versions.pop("rankwise")
+    if notes is not None:
+        notes = dict(notes)
     return {
         "format": FORMAT,
         "version": FORMAT_VERSION,
-        "rankwise": versions.pop("rankwise"),
+        "rankwise": own_version,
         "written_with": versions,
-        "notes": None if notes is None else dict(notes),
+        "notes": notes,
     }
 
 
@@ -169,7 +172,8 @@ def load(path: PathLike) -> Any:
     >>> load(path)
     RankRLS()
     """
-    return load_with_notes(path)[0]
+    model, _ = load_with_notes(path)
+    return model
 
 
 def load_with_notes(path: PathLike) -> tuple[Any, Mapping[str, Json] | None]:
@@ -223,34 +227,37 @@ def read_header(path: PathLike) -> JsonObject:
     """
     with open_archive(path) as archive:
         document = read_document(archive)
-        model = json_object(document.pop("model"))
-        if model["is"] in BOARDS:
-            return {**document, "model": model["is"]}
-        return {**document, **_describe_model(model)}
+        model_node = json_object(document.pop("model"))
+        if model_node["is"] in BOARDS:
+            return {**document, "model": model_node["is"]}
+        return {**document, **_describe_model(model_node)}
 
 
 def _describe_model(model: EstimatorNode) -> JsonObject:
     """Names, parameters and columns of a model, for `read_header`."""
-    steps = _steps_of(model)
+    steps = _step_nodes(model)
+    first_step = steps[0]
     ranker = steps[-1]
-    trained = json_object(json_object(ranker["fitted"]).get("best_estimator_", ranker))
+    ranker_attributes = json_object(ranker["fitted"])
+    best_estimator = json_object(ranker_attributes.get("best_estimator_", ranker))
+    fitted_attributes = json_object(best_estimator["fitted"])
     return {
         "model": model["is"],
         "ranker": ranker["is"],
-        "n_features": json_object(trained["fitted"]).get("n_features_in_"),
+        "n_features": fitted_attributes.get("n_features_in_"),
         "parameters": ranker["parameters"],
-        "columns": _kinds_of_columns(steps[0]),
+        "columns": _kinds_of_columns(first_step),
     }
 
 
-def _steps_of(model: EstimatorNode) -> Sequence[EstimatorNode]:
+def _step_nodes(model: EstimatorNode) -> Sequence[EstimatorNode]:
     """The steps of a Pipeline; a list of the model itself if it is not a Pipeline."""
     if model["is"] != "Pipeline":
         return [model]
-    named_steps = json_list(json_object(model["parameters"])["steps"])
+    parameters = json_object(model["parameters"])
     steps = []
-    for named_step in named_steps:
-        _, step = json_list(json_object(named_step)["tuple"])
+    for tuple_node in json_list(parameters["steps"]):
+        _, step = json_list(json_object(tuple_node)["tuple"])  # name, estimator
         if isinstance(step, dict):  # not "passthrough"
             steps.append(step)
     return steps
@@ -258,18 +265,18 @@ def _steps_of(model: EstimatorNode) -> Sequence[EstimatorNode]:
 
 def _kinds_of_columns(first_step: EstimatorNode) -> JsonObject | None:
     """Kinds of the columns of a table by name, without dropped columns; None if there is none."""
-    table: Json = first_step
-    if first_step["is"] != "TableVectorizer":
-        table = json_object(first_step["fitted"]).get("table_")
-    if table is None:
+    vectorizer: Json = first_step
+    if first_step["is"] != "TableVectorizer":  # an AutoRanker has a vectorizer of its own
+        vectorizer = json_object(first_step["fitted"]).get("table_")
+    if vectorizer is None:
         return None
-    facts = json_list(json_object(json_object(table)["fitted"])["facts_"])
-    kinds: JsonObject = {}
-    for record in facts:
+    vectorizer_attributes = json_object(json_object(vectorizer)["fitted"])
+    kind_of_column: JsonObject = {}
+    for record in json_list(vectorizer_attributes["facts_"]):
         fields = json_object(json_object(record)["fields"])
         if fields["kind"] != "dropped":
-            kinds[json_text(fields["name"])] = fields["kind"]
-    return kinds
+            kind_of_column[json_text(fields["name"])] = fields["kind"]
+    return kind_of_column
 
 
 def _build_model(
@@ -277,15 +284,15 @@ def _build_model(
 ) -> BaseEstimator | Pipeline | Leaderboard:
     """Build the model of a document, and check that it predicts scores."""
     n_bytes = sum(array.nbytes for array in arrays)
-    unused = dict(enumerate(arrays))
+    unused_arrays = dict(enumerate(arrays))
     with (
         warnings.catch_warnings(),
         np.errstate(all="ignore"),
         joblib.parallel_config(backend="sequential"),
     ):
         warnings.simplefilter("ignore")
-        model = from_json(document["model"], unused)
-        if unused:
+        model = from_json(document["model"], unused_arrays)  # removes the arrays that it uses
+        if unused_arrays:
             raise ValueError("some arrays belong to no model")
         if isinstance(model, (Leaderboard, TaskLeaderboard)):
             return model
@@ -301,7 +308,7 @@ def _check_kind(model: object) -> None:
     if is_saved_class and isinstance(final_estimator(model), RankerMixin):
         return
     name = f"a {type(model).__name__}"
-    if isinstance(model, type):
+    if isinstance(model, type):  # a class was passed, not an object
         name = model.__name__
     raise ValueError(
         f"{name} cannot be saved as a model. Model files contain fitted rankers of rankwise, and "

@@ -62,7 +62,9 @@ class TableTensors:
     @property
     def wide_columns(self) -> Indices:
         """Columns of `one_hot` that belong to a category with many values."""
-        return np.flatnonzero(np.concatenate([np.zeros(0, dtype=bool), *self.is_wide]))
+        if not self.is_wide:
+            return np.empty(0, dtype=np.intp)
+        return np.flatnonzero(np.concatenate(self.is_wide))
 
 
 def used_columns(vectorizer: TableVectorizer) -> list[ColumnInfo]:
@@ -92,9 +94,11 @@ def add_column_inputs(graph: OnnxGraph, columns: Sequence[ColumnInfo]) -> list[T
     """Add an input for each column, under its name."""
     inputs = []
     for column in columns:
-        kind = "text" if column.kind in TEXT_KINDS else "float64"
-        width = len(column.medians) if column.kind == "vector" else 1
-        inputs.append(graph.add_input(column.name, kind, width))
+        tensor_type = "text" if column.kind in TEXT_KINDS else "float64"
+        n_values_per_cell = 1
+        if column.kind == "vector":
+            n_values_per_cell = len(column.medians)
+        inputs.append(graph.add_input(column.name, tensor_type, n_values_per_cell))
     return inputs
 
 
@@ -110,7 +114,8 @@ def take_one_hot(graph: OnnxGraph, table: TableTensors, columns: Indices) -> lis
     """Selected one-hot codes; an empty list if none are selected."""
     if not len(columns):
         return []
-    return [graph.take(graph.join(table.one_hot), columns)]
+    all_one_hot = graph.join(table.one_hot)
+    return [graph.take(all_one_hot, columns)]
 
 
 def add_table(
@@ -122,7 +127,7 @@ def add_table(
         if column.kind in NUMERIC:
             _add_numeric_column(graph, table, column, column_cells)
         else:
-            _add_category(graph, table, column, column_cells)
+            _add_category_column(graph, table, column, column_cells)
     return table
 
 
@@ -130,34 +135,38 @@ def _add_numeric_column(
     graph: OnnxGraph, table: TableTensors, column: ColumnInfo, cells: Tensor
 ) -> None:
     numbers = cells
-    if column.kind == "order":
-        every_word_occurred = column._replace(n_missing=0, n_rare=0)
-        numbers = _codes_as_numbers(graph, _category_codes(graph, every_word_occurred, cells))
+    if column.kind == "order":  # ordered words are numbers 0, 1, …; all other cells are missing
+        only_ordered_words = column._replace(n_missing=0, n_rare=0)
+        numbers = _codes_as_numbers(graph, _add_category_codes(graph, only_ordered_words, cells))
     is_missing = graph.add("IsNaN", numbers)
     imputed = graph.add("Where", is_missing, [column.medians], numbers)
     centered = graph.add("Sub", imputed, [column.means])
     table.numbers.append(numbers)
     table.filled.append(graph.add("Div", centered, [column.scales]))
     if column.n_missing:
-        table.missing.append(graph.take(graph.cast(is_missing), [0]))
+        first_value_only = graph.take(graph.cast(is_missing), [0])
+        table.missing.append(first_value_only)
 
 
-def _add_category(graph: OnnxGraph, table: TableTensors, column: ColumnInfo, cells: Tensor) -> None:
-    codes = _category_codes(graph, column, cells)
+def _add_category_column(
+    graph: OnnxGraph, table: TableTensors, column: ColumnInfo, cells: Tensor
+) -> None:
+    codes = _add_category_codes(graph, column, cells)
     n_features = n_category_features(column)
     one_hot = graph.cast(graph.add("Equal", codes, np.arange(n_features)))
     is_wide = is_wide_column(column)
-    if n_features <= MAX_CODES:
+    if n_features <= MAX_CODES:  # trees split on the codes of few categories
         table.codes.append(_codes_as_numbers(graph, codes))
     if not is_wide:
         table.narrow.append(one_hot)
-    if is_wide or n_features > 2:
+    if is_wide or n_features > 2:  # two categories need no more than their code
         table.one_hot.append(one_hot)
         table.is_wide.append(np.full(n_features, is_wide))
 
 
-def _category_codes(graph: OnnxGraph, column: ColumnInfo, cells: Tensor) -> Tensor:
+def _add_category_codes(graph: OnnxGraph, column: ColumnInfo, cells: Tensor) -> Tensor:
     """Number of the feature of each cell's value, `NO_CODE` for none."""
+    # After the codes of the categories: one for missing values (empty strings), one for rare ones
     code_of_value = {value: code for code, value in enumerate(column.categories)}
     code_of_missing = len(column.categories) if column.n_missing else NO_CODE
     code_of_value.setdefault("", code_of_missing)
@@ -174,5 +183,5 @@ def _category_codes(graph: OnnxGraph, column: ColumnInfo, cells: Tensor) -> Tens
 
 def _codes_as_numbers(graph: OnnxGraph, codes: Tensor) -> Tensor:
     """Codes as floats, NaN for `NO_CODE`."""
-    is_missing = graph.add("Less", codes, np.array(0))
+    is_missing = graph.add("Less", codes, np.array(0))  # NO_CODE is negative
     return graph.add("Where", is_missing, NAN, graph.cast(codes))

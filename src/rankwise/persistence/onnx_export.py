@@ -79,14 +79,14 @@ def export_onnx(
     while isinstance(model, CalibratedRanker):
         model = model.estimator_
     graph = OnnxGraph()
-    first = _first_step(model)
-    if isinstance(first, TableVectorizer):
-        columns = used_columns(first)
+    first_step = _first_step(model)
+    if isinstance(first_step, TableVectorizer):  # one input for each column
+        columns = used_columns(first_step)
         column_names = [column.name for column in columns]
         names = input_names(model, column_names, len(columns))
         inputs = add_column_inputs(graph, columns)
-    else:
-        names = input_names(model, feature_names, first.n_features_in_)
+    else:  # one input, a matrix of features
+        names = input_names(model, feature_names, first_step.n_features_in_)
         inputs = [graph.add_input("X", "float64", len(names))]
     scores = add_ranker(graph, model, inputs)
     version = package_versions()["rankwise"]
@@ -105,9 +105,10 @@ def export_onnx(
 def _first_step(model: BaseEstimator) -> BaseEstimator:
     """The estimator that takes the items: a step of a Pipeline, the table of an AutoRanker."""
     if isinstance(model, Pipeline):
-        return _first_step(next(step for _, step in model.steps if not is_passthrough(step)))
-    if not isinstance(model, AutoRanker):
-        return model
-    if model.table_ is not None:
-        return model.table_
-    return _first_step(model.estimators_[0])
+        steps = [step for _, step in model.steps if not is_passthrough(step)]
+        return _first_step(steps[0])
+    if isinstance(model, AutoRanker):
+        if model.table_ is not None:
+            return model.table_
+        return _first_step(model.estimators_[0])
+    return model

@@ -52,11 +52,12 @@ class OnnxGraph:
 
     def same_group(self) -> Tensor:
         """Matrix of 0 and 1: whether two items have the same number in the input "groups"."""
-        if self._same_group is None:
+        if self._same_group is None:  # only models that use the groups have this input
             self._inputs.append(self._describe_tensor(GROUPS_INPUT, "int64", []))
-            column = self.add("Unsqueeze", GROUPS_INPUT, np.array([1]))
-            row = self.add("Unsqueeze", GROUPS_INPUT, np.array([0]))
-            self._same_group = self.cast(self.add("Equal", column, row))
+            groups_as_column = self.add("Unsqueeze", GROUPS_INPUT, np.array([1]))
+            groups_as_row = self.add("Unsqueeze", GROUPS_INPUT, np.array([0]))
+            is_equal = self.add("Equal", groups_as_column, groups_as_row)  # (n_items, n_items)
+            self._same_group = self.cast(is_equal)
         return self._same_group
 
     def add(
@@ -67,16 +68,16 @@ class OnnxGraph:
         **attributes: int | Sequence[int] | Sequence[str] | TensorProto,
     ) -> Tensor:
         """Apply an operator, and return its result. Arrays among its inputs become constants."""
-        names = []
+        input_names = []
         for value in inputs:
-            if not isinstance(value, str):
-                value = self.constant(value)
-            names.append(value)
-        result = self._new_name(operator)
-        make_node = self._onnx.helper.make_node
-        node = make_node(operator, names, [result], result, domain=domain, **attributes)
+            is_tensor = isinstance(value, str)
+            input_names.append(value if is_tensor else self.constant(value))
+        result_name = self._new_name(operator)
+        node = self._onnx.helper.make_node(
+            operator, input_names, [result_name], result_name, domain=domain, **attributes
+        )
         self._nodes.append(node)
-        return result
+        return result_name
 
     def cast(self, tensor: Tensor, kind: str = "float64") -> Tensor:
         """Convert numbers or truth values to another type of numbers."""
@@ -85,9 +86,9 @@ class OnnxGraph:
     def constant(self, values: ArrayLike) -> Tensor:
         """Add a constant: text, integers as int64, other numbers as float64."""
         array = np.asarray(values)
-        converted = array.astype(CONSTANT_TYPES.get(array.dtype.kind, np.float64))
+        stored_type = CONSTANT_TYPES.get(array.dtype.kind, np.float64)
         name = self._new_name("constant")
-        self._constants.append(self.tensor_proto(converted, name))
+        self._constants.append(self.tensor_proto(array.astype(stored_type), name))
         return name
 
     def tensor_proto(self, array: AnyArray, name: str = "") -> TensorProto:
@@ -103,7 +104,8 @@ class OnnxGraph:
 
     def take(self, matrix: Tensor, columns: Iterable[int]) -> Tensor:
         """Select columns of a matrix, in this order."""
-        return self.add("Gather", matrix, np.array([*columns], dtype=int), axis=1)
+        column_numbers = np.array([*columns], dtype=int)
+        return self.add("Gather", matrix, column_numbers, axis=1)
 
     def make_model(
         self, scores: Tensor, shape: Sequence[int], metadata: Mapping[str, str], version: str
@@ -122,12 +124,13 @@ class OnnxGraph:
             Version of rankwise.
         """
         helper = self._onnx.helper
-        output_node = helper.make_node("Identity", [scores], [SCORES_OUTPUT])
+        output_node = helper.make_node("Identity", [scores], [SCORES_OUTPUT])  # names the output
+        output = self._describe_tensor(SCORES_OUTPUT, "float64", shape)
         graph = helper.make_graph(
             [*self._nodes, output_node],
             "ranker",
             self._inputs,
-            [self._describe_tensor(SCORES_OUTPUT, "float64", shape)],
+            [output],
             self._constants,
             doc_string=metadata["about"],
         )

@@ -42,9 +42,10 @@ def add_ranker(graph: OnnxGraph, ranker: BaseEstimator, items: Items) -> Scores:
         If there are no operators for a part of the ranker.
     """
     if isinstance(ranker, Pipeline):
-        for _, step in ranker.steps[:-1]:
-            items = add_step(graph, step, items)
-        return add_ranker(graph, ranker.steps[-1][1], items)
+        *transformers, final_ranker = [step for _, step in ranker.steps]
+        for transformer in transformers:
+            items = add_step(graph, transformer, items)
+        return add_ranker(graph, final_ranker, items)
     if isinstance(ranker, AutoRanker):
         return Scores(_add_auto_ranker(graph, ranker, items))
     if isinstance(ranker, BoostedTrees):
@@ -54,10 +55,13 @@ def add_ranker(graph: OnnxGraph, ranker: BaseEstimator, items: Items) -> Scores:
 
 def _add_kernel_ranker(graph: OnnxGraph, ranker: BaseEstimator, x: Tensor) -> Scores:
     """Scores of a linear or kernel ranker: the sum of its kernel expansion."""
+    # The scores are the mean over the feature maps (the views), plus an intercept. All linear maps
+    # become one product with weights of the features.
     expansion = kernel_expansion(ranker)
     n_features = ranker.n_features_in_
+    n_outputs = expansion.coefficients[0].shape[1]
     n_maps = len(expansion.maps)
-    linear_weights = np.zeros((n_features, expansion.coefficients[0].shape[1]))
+    linear_weights = np.zeros((n_features, n_outputs))
     terms = []
     for feature_map, coef in zip(expansion.maps, expansion.coefficients, strict=True):
         if isinstance(feature_map, ColumnFeatures) or feature_map.kernel.is_linear:
@@ -68,12 +72,14 @@ def _add_kernel_ranker(graph: OnnxGraph, ranker: BaseEstimator, x: Tensor) -> Sc
         terms.append(graph.add("MatMul", x, linear_weights))
     if np.any(expansion.intercept):
         terms.append(graph.constant(expansion.intercept))
-    scores = terms[0]
+
+    sum_of_terms = terms[0]
     for term in terms[1:]:
-        scores = graph.add("Add", scores, term)
-    if not expansion.output_shape:
-        scores = graph.add("Squeeze", scores, ROWS)
-    return Scores(scores, expansion.output_shape)
+        sum_of_terms = graph.add("Add", sum_of_terms, term)
+    has_one_output = not expansion.output_shape
+    if has_one_output:  # from (n_items, 1) to (n_items,)
+        sum_of_terms = graph.add("Squeeze", sum_of_terms, ROWS)
+    return Scores(sum_of_terms, expansion.output_shape)
 
 
 def _add_kernel_term(
@@ -82,30 +88,31 @@ def _add_kernel_term(
     """``Σ_j coef_j k(x, item_j)`` of one map."""
     if feature_map.columns is not None:
         x = graph.take(x, feature_map.columns)
-    items = feature_map.items
-    if hasattr(items, "toarray"):
-        items = items.toarray()
-    kernel_matrix = add_kernel(graph, feature_map.kernel, np.asarray(items, dtype=np.float64), x)
+    training_items = feature_map.items
+    if hasattr(training_items, "toarray"):
+        training_items = training_items.toarray()
+    training_items = np.asarray(training_items, dtype=np.float64)
+    kernel_matrix = add_kernel(graph, feature_map.kernel, training_items, x)
     return graph.add("MatMul", kernel_matrix, coef)
 
 
 def _add_auto_ranker(graph: OnnxGraph, ranker: AutoRanker, items: Items) -> Tensor:
     """The weighted sum of the scaled scores of the members."""
-    views = _add_views(graph, ranker, items)
-    columns = []
+    features_of_view = _add_views(graph, ranker, items)
+    score_columns = []
     for member, view in zip(ranker.estimators_, ranker.views_, strict=True):
-        scores = add_ranker(graph, member, [graph.join(views[view])])
-        columns.append(graph.add("Unsqueeze", scores.tensor, ROWS))
-    matrix = graph.join(columns)
-    if len(columns) > 1:
-        matrix = graph.join(add_step(graph, ranker.scaler_, [matrix]))
-    weighted_sum = graph.add("MatMul", matrix, ranker.weights_[:, None])
+        scores = add_ranker(graph, member, [graph.join(features_of_view[view])])
+        score_columns.append(graph.add("Unsqueeze", scores.tensor, ROWS))
+    score_matrix = graph.join(score_columns)  # (n_items, n_members)
+    if len(score_columns) > 1:
+        score_matrix = graph.join(add_step(graph, ranker.scaler_, [score_matrix]))
+    weighted_sum = graph.add("MatMul", score_matrix, ranker.weights_[:, None])
     return graph.add("Squeeze", weighted_sum, ROWS)
 
 
 def _add_views(graph: OnnxGraph, ranker: AutoRanker, items: Items) -> dict[str, Items]:
     """The features that the members of an AutoRanker take, by the name of the view."""
-    if ranker.table_ is None:
+    if ranker.table_ is None:  # all members take the same matrix
         return dict.fromkeys(ranker.views_, items)
     table = add_table(graph, ranker.table_, items)
     return {
@@ -118,29 +125,35 @@ def _add_views(graph: OnnxGraph, ranker: AutoRanker, items: Items) -> dict[str, 
 
 def _add_trees(graph: OnnxGraph, ranker: BoostedTrees, x: Tensor) -> Tensor:
     """Scores of trees. ONNX compares in float64, but adds the leaves in float32."""
-    columns, feature, threshold = _split_sets(graph, ranker, x)
+    splits = _replace_category_sets(graph, ranker, x)
     nodes = np.arange(len(ranker.left_))
-    is_leaf = ranker.left_ == nodes
-    n_nodes = np.diff(ranker.roots_, append=len(nodes))
-    tree = np.repeat(np.arange(len(n_nodes)), n_nodes)
-    root = ranker.roots_[tree]
-    node_in_tree = nodes - root
-    is_set = ranker.set_ > 0
-    modes = np.where(is_leaf, "LEAF", np.where(is_set, "BRANCH_GT", "BRANCH_LEQ"))
+    is_leaf = ranker.left_ == nodes  # a leaf is its own child
+
+    # ONNX numbers the nodes of each tree from 0; here the nodes of all trees follow each other.
+    n_nodes_of_tree = np.diff(ranker.roots_, append=len(nodes))
+    tree_of_node = np.repeat(np.arange(len(ranker.roots_)), n_nodes_of_tree)
+    root_of_node = ranker.roots_[tree_of_node]
+    node_in_tree = nodes - root_of_node
+    left_in_tree = np.where(is_leaf, 0, ranker.left_ - root_of_node)
+    right_in_tree = np.where(is_leaf, 0, ranker.right_ - root_of_node)
+
+    modes = np.full(len(nodes), "BRANCH_LEQ")  # to the left if the feature is at most the threshold
+    modes[ranker.set_ > 0] = "BRANCH_GT"  # to the left if the category is in the set
+    modes[is_leaf] = "LEAF"
     scores = graph.add(
         "TreeEnsembleRegressor",
-        graph.join(columns),
+        graph.join(splits.columns),
         domain=ML_DOMAIN,
         n_targets=1,
-        nodes_treeids=tree.tolist(),
+        nodes_treeids=tree_of_node.tolist(),
         nodes_nodeids=node_in_tree.tolist(),
-        nodes_featureids=feature.tolist(),
+        nodes_featureids=splits.feature.tolist(),
         nodes_modes=modes.tolist(),
-        nodes_truenodeids=np.where(is_leaf, 0, ranker.left_ - root).tolist(),
-        nodes_falsenodeids=np.where(is_leaf, 0, ranker.right_ - root).tolist(),
+        nodes_truenodeids=left_in_tree.tolist(),
+        nodes_falsenodeids=right_in_tree.tolist(),
         nodes_missing_value_tracks_true=ranker.gap_left_.tolist(),
-        nodes_values_as_tensor=graph.tensor_proto(threshold),
-        target_treeids=tree[is_leaf].tolist(),
+        nodes_values_as_tensor=graph.tensor_proto(splits.threshold),
+        target_treeids=tree_of_node[is_leaf].tolist(),
         target_nodeids=node_in_tree[is_leaf].tolist(),
         target_ids=[0] * int(is_leaf.sum()),
         target_weights_as_tensor=graph.tensor_proto(ranker.value_[is_leaf]),
@@ -164,19 +177,20 @@ class NumericSplits(NamedTuple):
     threshold: Array
 
 
-def _split_sets(graph: OnnxGraph, ranker: BoostedTrees, x: Tensor) -> NumericSplits:
+def _replace_category_sets(graph: OnnxGraph, ranker: BoostedTrees, x: Tensor) -> NumericSplits:
     """Replace sets of codes, which ONNX's trees cannot compare, by indicator columns."""
-    is_set = ranker.set_ > 0
+    splits_by_set = ranker.set_ > 0
     feature = ranker.feature_.copy()
     threshold = ranker.threshold_.copy()
     columns = [x]
     n_columns = ranker.n_features_in_
-    for column in np.unique(feature[is_set]):
-        nodes = np.flatnonzero(is_set & (ranker.feature_ == column))
-        set_numbers, position = np.unique(ranker.set_[nodes], return_inverse=True)
-        feature[nodes] = n_columns + position
+    # For each set of categories add a column of 0 and 1, and compare it with 0.5.
+    for category_column in np.unique(feature[splits_by_set]):
+        nodes = np.flatnonzero(splits_by_set & (ranker.feature_ == category_column))
+        set_numbers, position_of_set = np.unique(ranker.set_[nodes], return_inverse=True)
+        feature[nodes] = n_columns + position_of_set
         threshold[nodes] = 0.5
-        codes = graph.take(x, [column])
+        codes = graph.take(x, [category_column])
         columns.append(_add_set_indicators(graph, ranker.sets_[set_numbers], codes))
         n_columns += len(set_numbers)
     return NumericSplits(columns, feature, threshold)
@@ -184,9 +198,11 @@ def _split_sets(graph: OnnxGraph, ranker: BoostedTrees, x: Tensor) -> NumericSpl
 
 def _add_set_indicators(graph: OnnxGraph, sets: Indices, codes: Tensor) -> Tensor:
     """1 if the code is in the set, else 0; NaN for missing values. One column for each set."""
+    # sets: (n_sets, n_codes), 1 where a code is in a set; Gather takes the column of each code.
     is_missing = graph.add("IsNaN", codes)
     filled = graph.add("Where", is_missing, ZERO, codes)
-    clipped = graph.add("Clip", filled, ZERO, float(sets.shape[1] - 1))
+    largest_code = float(sets.shape[1] - 1)
+    clipped = graph.add("Clip", filled, ZERO, largest_code)
     code_numbers = graph.cast(graph.add("Squeeze", clipped, ROWS), "int64")
     is_in_set = graph.add("Gather", sets.T.astype(np.float64), code_numbers, axis=0)
     return graph.add("Where", is_missing, NAN, is_in_set)

@@ -38,8 +38,9 @@ def add_step(graph: OnnxGraph, step: BaseEstimator | str | None, items: Items) -
         return items
     if isinstance(step, TableVectorizer):
         return add_table_features(graph, step, items)
-    if type(step) in STEP_WRITERS:
-        return [STEP_WRITERS[type(step)](graph, step, graph.join(items))]
+    add_operators = STEP_WRITERS.get(type(step))
+    if add_operators is not None:
+        return [add_operators(graph, step, graph.join(items))]
     raise ValueError(
         f"a step {type(step).__name__} cannot be written to ONNX. Train the model with "
         "TableVectorizer or without the step, or transform the items before they enter the graph."
@@ -48,33 +49,36 @@ def add_step(graph: OnnxGraph, step: BaseEstimator | str | None, items: Items) -
 
 def add_kernel(graph: OnnxGraph, kernel: Kernel, items: Array, x: Tensor) -> Tensor:
     """``k(x, items)`` for ``exp(-gamma ‖x - y‖²)`` and ``(gamma x·y + coef0)^degree``."""
-    name = kernel.function
-    if name not in ("rbf", "poly", "polynomial"):
-        function_name = getattr(name, "__name__", name)
+    if kernel.function not in ("rbf", "poly", "polynomial"):
+        name = getattr(kernel.function, "__name__", kernel.function)
         raise ValueError(
-            f"the kernel {function_name!r} cannot be written to ONNX; train with kernel='linear', "
+            f"the kernel {name!r} cannot be written to ONNX; train with kernel='linear', "
             "'rbf' or 'poly'."
         )
-    gamma = 1.0 / items.shape[1]
+    n_features = items.shape[1]
+    gamma = 1.0 / n_features
     if kernel.gamma is not None:
         gamma = float(kernel.gamma)
-    if name == "rbf":
+    if kernel.function == "rbf":
         squared_distances = _add_squared_distances(graph, items, x)
         return graph.add("Exp", graph.add("Mul", squared_distances, -gamma))
+    # polynomial: (gamma x · z + coef0) ** degree
     products = graph.add("MatMul", x, gamma * items.T)
     shifted = graph.add("Add", products, float(kernel.coef0))
     return graph.add("Pow", shifted, float(kernel.degree))
 
 
 def _add_squared_distances(graph: OnnxGraph, items: Array, x: Tensor) -> Tensor:
-    center = items.mean(axis=0)  # no digits are lost in columns far from 0
-    x = graph.add("Sub", x, center)
-    items = items - center
-    norms = graph.add("ReduceSumSquare", x, ROWS, keepdims=1)
-    cross_terms = graph.add("MatMul", x, -2.0 * items.T)
-    without_item_norms = graph.add("Add", cross_terms, norms)
-    squares = graph.add("Add", without_item_norms, (items**2).sum(axis=1))
-    return graph.add("Max", squares, ZERO)
+    # ‖x − z‖² = −2 x · z + ‖x‖² + ‖z‖², centered so that no digits are lost far from 0
+    center = items.mean(axis=0)
+    centered_x = graph.add("Sub", x, center)
+    centered_items = items - center
+    squared_norms_of_x = graph.add("ReduceSumSquare", centered_x, ROWS, keepdims=1)
+    squared_norms_of_items = (centered_items**2).sum(axis=1)
+    cross_terms = graph.add("MatMul", centered_x, -2.0 * centered_items.T)
+    sum_of_two_terms = graph.add("Add", cross_terms, squared_norms_of_x)
+    squared_distances = graph.add("Add", sum_of_two_terms, squared_norms_of_items)
+    return graph.add("Max", squared_distances, ZERO)
 
 
 def _add_scaler(graph: OnnxGraph, scaler: BaseEstimator, x: Tensor) -> Tensor:
@@ -88,21 +92,22 @@ def _add_group_scaler(graph: OnnxGraph, step: GroupScaler, x: Tensor) -> Tensor:
         raise ValueError(
             f"GroupScaler(method={step.method!r}) has no ONNX graph; use method='standard'."
         )
-    if step.with_log:
-        logarithm = graph.add("Log", graph.add("Add", graph.add("Abs", x), ONE))
-        x = graph.add("Mul", graph.add("Sign", x), logarithm)
-    standard = x
+    if step.with_log:  # sign(x) log(|x| + 1)
+        magnitude_plus_one = graph.add("Add", graph.add("Abs", x), ONE)
+        x = graph.add("Mul", graph.add("Sign", x), graph.add("Log", magnitude_plus_one))
+    scaled_over_all_items = x
     if hasattr(step, "standard_"):
-        standard = _add_scaler(graph, step.standard_, x)
-    inside = standard
+        scaled_over_all_items = _add_scaler(graph, step.standard_, x)
+    scaled_in_groups = scaled_over_all_items
     if step.needs_groups_:
-        first_of_group = graph.add("ArgMax", graph.same_group(), axis=1, keepdims=0)
-        reference = graph.add("Gather", x, first_of_group, axis=0)
-        shifted = graph.add("Sub", x, reference)  # exactly 0 in constant columns
-        inside = _scale_in_groups(graph, shifted, x, with_mean=step.with_mean)
+        # Subtract the first row of each group: the difference is exactly 0 in constant columns.
+        first_row_of_group = graph.add("ArgMax", graph.same_group(), axis=1, keepdims=0)
+        first_values = graph.add("Gather", x, first_row_of_group, axis=0)
+        shifted = graph.add("Sub", x, first_values)
+        scaled_in_groups = _scale_in_groups(graph, shifted, x, with_mean=step.with_mean)
     if step.with_standard:
-        return graph.join([inside, standard])
-    return inside
+        return graph.join([scaled_in_groups, scaled_over_all_items])
+    return scaled_in_groups
 
 
 def _scale_in_groups(
@@ -128,7 +133,7 @@ def _scale_in_groups(
     is_present : str, optional
         1 for values and 0 for missing values, which must be 0 in the other tensors.
     """
-    same_group = graph.same_group()
+    same_group = graph.same_group()  # (n_items, n_items), 1 for two items of one group
     if is_present is None:
         n_values = graph.add("ReduceSum", same_group, ROWS, keepdims=1)
     else:
@@ -140,19 +145,25 @@ def _scale_in_groups(
     centered = graph.add("Sub", shifted, group_mean(shifted))
     if is_present is not None:
         centered = graph.add("Mul", centered, is_present)
-    deviation = graph.add("Sqrt", group_mean(graph.add("Mul", centered, centered)))
-    magnitude = graph.add("Sqrt", group_mean(graph.add("Mul", x, x)))
-    rounding_error = graph.add("Mul", magnitude, ROUNDING_EPSILONS * np.finfo(np.float64).eps)
-    varies = graph.add("Greater", deviation, rounding_error)
-    factor = graph.add("Div", ONE, graph.add("Where", varies, deviation, ONE))
+    standard_deviation = graph.add("Sqrt", group_mean(graph.add("Mul", centered, centered)))
+    root_mean_square = graph.add("Sqrt", group_mean(graph.add("Mul", x, x)))
+    relative_rounding = ROUNDING_EPSILONS * np.finfo(np.float64).eps
+    rounding_error = graph.add("Mul", root_mean_square, relative_rounding)
+    varies = graph.add("Greater", standard_deviation, rounding_error)
+    divisor = graph.add("Where", varies, standard_deviation, ONE)
+    factor = graph.add("Div", ONE, divisor)
     numerator = centered if with_mean else x
-    return graph.add("Where", varies, graph.add("Mul", numerator, factor), ZERO)
+    scaled = graph.add("Mul", numerator, factor)
+    return graph.add("Where", varies, scaled, ZERO)  # 0 in columns that are constant in a group
 
 
 def _add_tree_features(graph: OnnxGraph, step: TreeFeatures, x: Tensor) -> Tensor:
     """Cells, numbers scaled in their group, and scores of categories and texts, as float32."""
+    # The columns of x: numbers, then codes of categories (these two are the cells of the table),
+    # then one-hot features of wide columns.
     n_columns = step.n_features_in_
-    n_cells = n_columns - sum(step.sizes)
+    n_one_hot = sum(step.sizes)
+    n_cells = n_columns - n_one_hot
     n_numbers = n_cells - step.n_codes
     features = [graph.take(x, range(n_cells))]
     if step.needs_groups_ and n_numbers > 0:
@@ -162,31 +173,34 @@ def _add_tree_features(graph: OnnxGraph, step: TreeFeatures, x: Tensor) -> Tenso
         filled = graph.add("Where", is_missing, ZERO, numbers)
         scaled = _scale_in_groups(graph, filled, filled, is_present=is_present)
         features.append(graph.add("Where", is_missing, NAN, scaled))
-    if step.sizes:
-        values = graph.take(x, range(n_cells, n_columns))
-        features.append(graph.add("MatMul", values, _coefficients_by_column(step)))
-    return graph.cast(graph.cast(graph.join(features), "float32"))
+    if step.sizes:  # each wide column becomes one number, the coefficient of its value
+        one_hot = graph.take(x, range(n_cells, n_columns))
+        features.append(graph.add("MatMul", one_hot, _coefficients_by_column(step)))
+    rounded_to_single = graph.cast(graph.join(features), "float32")  # as trees are trained
+    return graph.cast(rounded_to_single)
 
 
 def _coefficients_by_column(step: TreeFeatures) -> Array:
     """Matrix (n_values, n_columns) whose column k has the coefficients of the k-th category."""
     n_columns = len(step.sizes)
     column_of_value = np.repeat(np.arange(n_columns), step.sizes)
-    is_in_column = column_of_value[:, None] == np.arange(n_columns)
+    is_in_column = column_of_value[:, None] == np.arange(n_columns)  # (n_values, n_columns)
     return np.where(is_in_column, step.value_coef_[:, None], 0.0)
 
 
 def _add_hinges(graph: OnnxGraph, step: HingeFeatures, x: Tensor) -> Tensor:
+    # Hinges max(0, x − knot) in addition to the features
     above_knots = graph.add("Sub", graph.take(x, step.columns_), step.knots_)
-    return graph.join([x, graph.add("Max", above_knots, ZERO)])
+    hinges = graph.add("Max", above_knots, ZERO)
+    return graph.join([x, hinges])
 
 
 def _add_nystroem(graph: OnnxGraph, step: Nystroem, x: Tensor) -> Tensor:
     degree = 3 if step.degree is None else step.degree
     coef0 = 1 if step.coef0 is None else step.coef0
     kernel = Kernel(step.kernel, step.gamma, degree, coef0)
-    values = add_kernel(graph, kernel, step.components_, x)
-    return graph.add("MatMul", values, step.normalization_.T)
+    kernel_values = add_kernel(graph, kernel, step.components_, x)
+    return graph.add("MatMul", kernel_values, step.normalization_.T)
 
 
 #: By the class of a step: the function that adds its operators for a matrix of items.

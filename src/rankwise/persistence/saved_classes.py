@@ -38,12 +38,12 @@ from rankwise.rankers.ranking_pursuit_cv import RankingPursuitCV
 from rankwise.uncertainty import CalibratedRanker
 
 
-def _by_name(classes: list[type]) -> dict[str, type]:
+def _by_class_name(classes: list[type]) -> dict[str, type]:
     return {saved_class.__name__: saved_class for saved_class in classes}
 
 
 # Parts of models, declared with `saved_fields`.
-RECORDS = _by_name(
+RECORDS = _by_class_name(
     [BasisFeatures, ColumnFeatures, ColumnInfo, Kernel, KernelFeatures, PursuitFunction]
 )
 
@@ -81,7 +81,7 @@ SCIKIT_LEARN_SCHEMAS: dict[type, FittedSchema] = {
 }
 
 # The transformers that a Pipeline may contain.
-STEPS = _by_name(
+STEPS = _by_class_name(
     [
         TableVectorizer,
         GroupScaler,
@@ -115,13 +115,15 @@ RANKERS: list[type] = [
 COMPARISON_PARTS: list[type] = [ComparisonCovariates, ComparisonModel, JointPairs, PairTrees]
 
 ESTIMATORS = {
-    **_by_name(RANKERS),
-    **_by_name([View, Pipeline]),
-    **_by_name(COMPARISON_PARTS),
+    **_by_class_name(RANKERS),
+    **_by_class_name([View, Pipeline]),
+    **_by_class_name(COMPARISON_PARTS),
     **STEPS,
 }
 
 
 def schema_of(saved_class: type) -> dict[str, Field]:
     """The declared attributes of one of the classes."""
-    return {**fitted_schema(saved_class), **SCIKIT_LEARN_SCHEMAS.get(saved_class, {})}
+    declared_by_class = fitted_schema(saved_class)
+    declared_here = SCIKIT_LEARN_SCHEMAS.get(saved_class, {})
+    return {**declared_by_class, **declared_here}

@@ -6,6 +6,7 @@ from dataclasses import asdict, fields
 
 import numpy as np
 
+from rankwise.arrays import AnyArray
 from rankwise.leaderboard import TaskLeaderboard
 from rankwise.leaderboard.score_options import ScoreOptions, check_score_options
 from rankwise.leaderboard.score_rating import rate_table
@@ -18,12 +19,12 @@ OPTION_FIELDS = [field.name for field in fields(ScoreOptions)]
 def score_board_facts(board: TaskLeaderboard) -> dict[str, object]:
     """The table of a board and the arguments of `rate_scores`, as plain values and arrays."""
     table: dict[str, object] = {name: vars(board.table)[name] for name in TABLE_FIELDS}
-    rows = board.table.repetitions
-    if rows is not None:
-        table["repetitions"] = rows._asdict()
+    if board.table.repetitions is not None:
+        table["repetitions"] = board.table.repetitions._asdict()
     options = asdict(board.options)
-    if not isinstance(board.options.lower_is_better, bool):
-        options["lower_is_better"] = [str(task) for task in board.options.lower_is_better]
+    lower_is_better = board.options.lower_is_better
+    if not isinstance(lower_is_better, bool):  # names of tasks
+        options["lower_is_better"] = [str(task) for task in lower_is_better]
     return {"table": table, "options": options}
 
 
@@ -64,44 +65,50 @@ def _read_table(values: object) -> ScoreTable:
     n_tasks = len(table.tasks)
     if table.scores.dtype != np.float64 or table.scores.shape != (n_models, n_tasks):
         raise ValueError("the scores of a board have a wrong shape or type")
-    for labels, n in ((table.models, n_models), (table.tasks, n_tasks)):
-        if labels.shape != (n,) or len(set(labels.tolist())) != n:
+    for labels in (table.models, table.tasks):
+        if labels.shape != (len(labels),) or len(set(labels.tolist())) != len(labels):
             raise ValueError("the labels of a board are not unique")
-    has_two_models = np.sum(table.is_observed, axis=0) > 1
-    if np.isinf(table.scores).any() or not has_two_models.all() or n_tasks == 0:
+    n_models_of_task = np.sum(table.is_observed, axis=0)
+    are_comparable = n_tasks > 0 and bool((n_models_of_task > 1).all())
+    if np.isinf(table.scores).any() or not are_comparable:
         raise ValueError("the scores of a board cannot be compared")
-    if not table.is_observed.any(axis=1).all():
+    has_score = table.is_observed.any(axis=1)
+    if not has_score.all():
         raise ValueError("a model of a board has no score")
     _check_weights(table)
-    _check_numbers(table)
+    _check_families_and_repetitions(table)
     return table
 
 
 def _check_weights(table: ScoreTable) -> None:
     weights = table.task_weights
-    is_valid = weights.shape == (len(table.tasks),) and np.isfinite(weights).all()
-    if not is_valid or not (weights > 0).all():
+    has_one_per_task = weights.shape == (len(table.tasks),)
+    if not has_one_per_task or not np.isfinite(weights).all() or not (weights > 0).all():
         raise ValueError("the weights of the tasks of a board are not positive")
 
 
-def _check_numbers(table: ScoreTable) -> None:
+def _check_families_and_repetitions(table: ScoreTable) -> None:
     """Check numbers of families, models, tasks and seeds."""
-    columns = []
+    n_tasks = len(table.tasks)
     if table.families is not None and table.family_labels is not None:
-        columns.append((table.families, len(table.family_labels), len(table.tasks)))
-        used = np.unique(table.families)
-        if len(used) != len(table.family_labels):
+        n_families = len(table.family_labels)
+        _check_numbers(table.families, n_families, size=n_tasks)
+        if len(np.unique(table.families)) != n_families:
             raise ValueError("a board has families without tasks")
-    rows = table.repetitions
-    if rows is not None:
-        n_rows = len(rows.deviation)
-        columns.append((rows.model, len(table.models), n_rows))
-        columns.append((rows.task, len(table.tasks), n_rows))
-        columns.append((rows.seed, n_rows, n_rows))
-        is_column = rows.deviation.dtype == np.float64 and rows.deviation.ndim == 1
-        if not is_column or not np.isfinite(rows.deviation).all():
+    repetitions = table.repetitions
+    if repetitions is not None:
+        deviations = repetitions.deviation
+        is_column = deviations.dtype == np.float64 and deviations.ndim == 1
+        if not is_column or not np.isfinite(deviations).all():
             raise ValueError("the repetitions of a board are not finite numbers")
-    for numbers, limit, size in columns:
-        is_valid = numbers.dtype.kind == "i" and numbers.shape == (size,)
-        if not is_valid or not np.isin(numbers, np.arange(limit)).all():
-            raise ValueError("a board has numbers of models, tasks or families that do not exist")
+        n_repetitions = len(deviations)
+        _check_numbers(repetitions.model, len(table.models), size=n_repetitions)
+        _check_numbers(repetitions.task, n_tasks, size=n_repetitions)
+        _check_numbers(repetitions.seed, n_repetitions, size=n_repetitions)
+
+
+def _check_numbers(numbers: AnyArray, limit: int, *, size: int) -> None:
+    """Raise ValueError unless there are `size` integers from 0 to ``limit - 1``."""
+    is_column_of_integers = numbers.dtype.kind == "i" and numbers.shape == (size,)
+    if not is_column_of_integers or not np.isin(numbers, np.arange(limit)).all():
+        raise ValueError("a board has numbers of models, tasks or families that do not exist")

@@ -64,7 +64,7 @@ def to_json(value: object, arrays: list[AnyArray], path: str) -> Json:
     ValueError
         If a model file cannot hold the value.
     """
-    if isinstance(value, np.generic) and value.dtype.kind in "biufU":
+    if isinstance(value, np.generic) and value.dtype.kind in "biufU":  # a number or text of NumPy
         value = value.item()
     if value is None or isinstance(value, (bool, int, str)):
         return value
@@ -107,9 +107,11 @@ def _object_to_json(value: object, arrays: list[AnyArray], path: str) -> Json:
     if isinstance(value, TaskLeaderboard):
         facts = to_json(score_board_facts(value), arrays, path)
         return {"is": "TaskLeaderboard", "facts": facts}
-    if RECORDS.get(class_name) is type(value):
+    is_record = RECORDS.get(class_name) is type(value)
+    is_estimator = ESTIMATORS.get(class_name) is type(value)
+    if is_record:
         return _record_to_json(value, arrays, f"{path} ({class_name})")
-    if ESTIMATORS.get(class_name) is type(value):
+    if is_estimator:
         return _estimator_to_json(value, arrays, f"{path}.{class_name}".removeprefix("."))
     if sp.issparse(value):
         return _sparse_to_json(sp.csr_array(value), arrays, path)
@@ -141,21 +143,26 @@ def _array_to_json(array: AnyArray, arrays: list[AnyArray], path: str) -> dict[s
     if array.dtype == object:
         return _objects_to_json(array, arrays, path)
     little_endian = array.astype(array.dtype.newbyteorder("<"), copy=False)
-    if not little_endian.flags.forc:
+    if not little_endian.flags.forc:  # neither rows nor columns are contiguous
         little_endian = little_endian.copy(order="K")
-    arrays.append(little_endian)
-    return {"array": len(arrays) - 1}
+    return {"array": _append_array(little_endian, arrays)}
+
+
+def _append_array(array: AnyArray, arrays: list[AnyArray]) -> int:
+    """Append an array to those of the file, and return its number."""
+    arrays.append(array)
+    return len(arrays) - 1
 
 
 def _objects_to_json(array: AnyArray, arrays: list[AnyArray], path: str) -> dict[str, Json]:
     """Write strings as an array of NumPy's strings, other objects as a list."""
     if all(type(entry) is str for entry in array.flat):
         strings = array.astype(str)
-        if (strings == array).all():  # NumPy drops zero characters at the end
-            arrays.append(strings)
-            if strings.size <= MAX_STRINGS:
-                return {"words": len(arrays) - 1}
-            return {"array": len(arrays) - 1}
+        is_unchanged = (strings == array).all()  # NumPy drops zero characters at the end
+        if is_unchanged and strings.size <= MAX_STRINGS:
+            return {"words": _append_array(strings, arrays)}
+        if is_unchanged:
+            return {"array": _append_array(strings, arrays)}
     return {"objects": to_json(array.tolist(), arrays, path)}
 
 
@@ -169,7 +176,7 @@ def _estimator_to_json(model: BaseEstimator, arrays: list[AnyArray], path: str) 
     parameter_names = inspect.signature(type(model)).parameters
     schema = schema_of(type(model))
     parameters = {}
-    fitted = {}
+    fitted_attributes = {}
     for name, value in vars(model).items():
         if name in parameter_names:
             if _is_saved_parameter(name, value):
@@ -177,8 +184,8 @@ def _estimator_to_json(model: BaseEstimator, arrays: list[AnyArray], path: str) 
         elif name not in schema:
             raise ValueError(f"{path} has an attribute {name!r} that its class does not declare")
         elif schema[name].is_saved:
-            fitted[name] = to_json(value, arrays, f"{path}.{name}")
-    return {"is": type(model).__name__, "parameters": parameters, "fitted": fitted}
+            fitted_attributes[name] = to_json(value, arrays, f"{path}.{name}")
+    return {"is": type(model).__name__, "parameters": parameters, "fitted": fitted_attributes}
 
 
 def _is_saved_parameter(name: str, value: object) -> bool:
@@ -188,7 +195,8 @@ def _is_saved_parameter(name: str, value: object) -> bool:
         return True
     if isinstance(value, Metric):
         return not value.is_custom
-    return value is None or isinstance(value, (str, int, np.integer, list, tuple, np.ndarray))
+    is_plain_value = isinstance(value, (str, int, np.integer, list, tuple, np.ndarray))
+    return value is None or is_plain_value
 
 
 def _explain_refusal(value: object, path: str) -> str:
@@ -214,7 +222,7 @@ def from_json(node: Json, arrays: Arrays) -> object:
         raise ValueError("an integer has more than 64 bits")
     if not isinstance(node, dict):
         return node
-    kind, content = next(iter(node.items()))
+    kind, content = next(iter(node.items()))  # the first key says what the value is
     if kind == "is":
         return _object_from_json(json_text(content), node, arrays)
     if kind == "sparse":
@@ -252,15 +260,19 @@ def _strings_from_json(position: Json, arrays: Arrays) -> AnyArray:
 def _objects_from_json(content: Json, arrays: Arrays) -> AnyArray:
     """Read an array of plain objects, for example labels of groups of several types."""
     entries = _list_from_json(content, arrays)
-    if not all(entry is None or isinstance(entry, (bool, int, float, str)) for entry in entries):
-        raise ValueError("an array of labels has an entry that is not a number or a string")
+    for entry in entries:
+        if entry is not None and not isinstance(entry, (bool, int, float, str)):
+            raise ValueError("an array of labels has an entry that is not a number or a string")
     labels = np.empty(len(entries), dtype=object)
     labels[:] = entries
     return labels
 
 
 def _slice_from_json(content: Json, _: Arrays) -> slice:
-    start, stop, step = [None if end is None else json_int(end) for end in json_list(content)]
+    bounds: list[int | None] = []
+    for bound in json_list(content):
+        bounds.append(None if bound is None else json_int(bound))
+    start, stop, step = bounds
     return slice(start, stop, step)
 
 
@@ -286,20 +298,22 @@ _READERS: dict[str, Callable[[Json, Arrays], object]] = {
 
 def _sparse_from_json(node: Mapping[str, Json], arrays: Arrays) -> sp.csr_array:
     """Read a sparse matrix. SciPy does not check its arrays, so they are all checked here."""
-    data, indices, starts = [
-        _array_from_json(json_object(entry)["array"], arrays) for entry in json_list(node["sparse"])
+    array_nodes = [json_object(entry) for entry in json_list(node["sparse"])]
+    data, column_numbers, row_starts = [
+        _array_from_json(array_node["array"], arrays) for array_node in array_nodes
     ]
-    n_rows, n_columns = (json_int(length) for length in json_list(node["shape"]))
-    kinds = [array.dtype.kind for array in (data, indices, starts)]
-    if kinds != ["f", "i", "i"]:
+    n_rows, n_columns = [json_int(length) for length in json_list(node["shape"])]
+    have_integers = column_numbers.dtype.kind == "i" and row_starts.dtype.kind == "i"
+    if data.dtype.kind != "f" or not have_integers:
         raise ValueError("a sparse matrix has arrays of wrong types")
     if n_columns > MAX_SPARSE_COLUMNS:
         raise ValueError(
             f"a sparse matrix has {n_columns!r:.40} columns; the limit is {MAX_SPARSE_COLUMNS:,}"
         )
-    if (starts[1:] < starts[:-1]).any():  # check_format does not look if the last one is 0
+    row_ends = row_starts[1:]
+    if (row_ends < row_starts[:-1]).any():  # check_format does not look if the last one is 0
         raise ValueError("a sparse matrix has rows that end before they begin")
-    matrix = sp.csr_array((data, indices, starts), shape=(n_rows, n_columns))
+    matrix = sp.csr_array((data, column_numbers, row_starts), shape=(n_rows, n_columns))
     matrix.check_format(full_check=True)
     return matrix
 
@@ -335,22 +349,22 @@ def _estimator_from_json(
     model_class: type, node: Mapping[str, Json], arrays: Arrays
 ) -> BaseEstimator:
     parameters = _dict_from_json(node["parameters"], arrays)
-    fitted = _dict_from_json(node["fitted"], arrays)
+    fitted_attributes = _dict_from_json(node["fitted"], arrays)
     saved_names = set(inspect.signature(model_class).parameters) - UNSAVED_PARAMETERS
-    unknown = set(parameters) - saved_names
-    if unknown:
-        raise ValueError(f"{model_class.__name__} has no {min(unknown)!r:.60}")
-    check_values(model_class.__name__, schema_of(model_class), fitted)
+    unknown_names = set(parameters) - saved_names
+    if unknown_names:
+        raise ValueError(f"{model_class.__name__} has no {min(unknown_names)!r:.60}")
+    check_values(model_class.__name__, schema_of(model_class), fitted_attributes)
     if model_class is Pipeline:
-        _check_steps(parameters["steps"])
+        _check_pipeline_steps(parameters["steps"])
     model = model_class(**parameters)
-    vars(model).update(fitted)
-    if fitted and isinstance(model, ChecksFitted):
+    vars(model).update(fitted_attributes)
+    if fitted_attributes and isinstance(model, ChecksFitted):
         model._check_fitted()
     return model
 
 
-def _check_steps(steps: object) -> None:
+def _check_pipeline_steps(steps: object) -> None:
     """Raise ValueError unless the steps are transformers and, at the end, a ranker."""
     if not isinstance(steps, list):
         raise ValueError("the steps of a Pipeline are not a list")
@@ -359,5 +373,6 @@ def _check_steps(steps: object) -> None:
         is_saved_class = type(step) in ESTIMATORS.values()
         if not isinstance(name, str) or not (is_passthrough or is_saved_class):
             raise ValueError("the steps of a Pipeline are not pairs of a name and a step")
-        if isinstance(step, RankerMixin) and position < len(steps) - 1:
+        is_last = position == len(steps) - 1
+        if isinstance(step, RankerMixin) and not is_last:
             raise ValueError("a step of a Pipeline before its end is a ranker")

@@ -20,6 +20,7 @@ from rankwise.preprocessing.table_vectorizer import TableVectorizer
 from rankwise.rankers.pipelines import transform_step
 
 N_ITEMS = 4
+ONE_GROUP = [0] * N_ITEMS  # group labels of the trial items
 MAX_DENSE_FEATURES = 10**5  # trial items with more features are sparse
 TRIAL_TEXTS = ["", "a", "ab", "abc"]
 
@@ -45,7 +46,9 @@ class FittedSteps:
     @property
     def first(self) -> BaseEstimator:
         """The step that takes the items."""
-        return [*self.transformers, self.ranker][0]
+        if self.transformers:
+            return self.transformers[0]
+        return self.ranker
 
 
 def check_predictions(model: BaseEstimator, n_bytes: int) -> None:
@@ -64,12 +67,12 @@ def check_predictions(model: BaseEstimator, n_bytes: int) -> None:
         _check_finite(ranker.smoke_test())  # it takes a table of text and numbers
         return
     steps = _split_steps(fitted_steps)
-    items = _trial_items(steps, n_bytes)
+    items = _make_trial_items(steps, n_bytes)
     with warnings.catch_warnings():
         # the trial items are a matrix also for models that were trained on a data frame
         warnings.filterwarnings("ignore", "X does not have valid feature names")
         for step in steps.transformers:
-            items = transform_step(step, items, [0] * N_ITEMS)
+            items = transform_step(step, items, ONE_GROUP)
         _check_scores(ranker, items)
         _check_probabilities(ranker, items)
 
@@ -79,7 +82,7 @@ def _check_probabilities(ranker: BaseEstimator, items: AnyArray | sp.csr_array) 
     if isinstance(ranker, AutoRanker):
         ranker.check_comparisons(items)
     elif hasattr(ranker, "predict_above"):
-        groups = group_metadata(ranker, "predict", [0] * N_ITEMS)
+        groups = group_metadata(ranker, "predict", ONE_GROUP)
         _check_finite(ranker.predict_above(items, 0, 1, **groups))
 
 
@@ -98,7 +101,7 @@ def _split_steps(fitted_steps: list[BaseEstimator]) -> FittedSteps:
     return FittedSteps(transformers, ranker, first.n_features_in_)
 
 
-def _trial_items(steps: FittedSteps, n_bytes: int) -> AnyArray | sp.csr_array:
+def _make_trial_items(steps: FittedSteps, n_bytes: int) -> AnyArray | sp.csr_array:
     """Zeros, ones and random numbers; texts for a kernel that compares texts."""
     n_features = steps.n_features
     n_stored_numbers = n_bytes // 8
@@ -110,24 +113,27 @@ def _trial_items(steps: FittedSteps, n_bytes: int) -> AnyArray | sp.csr_array:
         texts = np.array(TRIAL_TEXTS, dtype=object)
         return texts[:, None].repeat(n_features, axis=1)
     items = np.random.default_rng(0).uniform(size=(N_ITEMS, n_features))
-    items[:2] = [[0.0], [1.0]]
+    items[0] = 0.0
+    items[1] = 1.0
     return items
 
 
 def _check_scores(ranker: BaseEstimator, items: AnyArray | sp.csr_array) -> None:
     """Check the shapes and values of the scores of all items and of the first item alone."""
-    trained = getattr(ranker, "best_estimator_", ranker)
-    columns = getattr(trained, "columns_fit_", None)
-    if columns is None:
-        scores = predict_items(ranker, items, [0] * N_ITEMS)
-        first_score = predict_items(ranker, items[:1], [0])
+    best_estimator = getattr(ranker, "best_estimator_", ranker)
+    training_columns = getattr(best_estimator, "columns_fit_", None)
+    if training_columns is None:
+        scores = predict_items(ranker, items, ONE_GROUP)
+        score_of_one = predict_items(ranker, items[:1], [0])
     else:  # ConditionalRankRLS predicts a table of scores: two of its columns are enough
-        scores = ranker.predict(items, columns[:2])
-        first_score = ranker.predict(items[:1], columns[:2])
-    has_rows = scores.shape[0] == N_ITEMS and first_score.shape == (1, *scores.shape[1:])
-    if not has_rows or scores.dtype.kind != "f":
+        two_columns = training_columns[:2]
+        scores = ranker.predict(items, two_columns)
+        score_of_one = ranker.predict(items[:1], two_columns)
+    has_score_per_item = scores.shape[0] == N_ITEMS
+    have_same_outputs = score_of_one.shape == (1, *scores.shape[1:])
+    if not (has_score_per_item and have_same_outputs) or scores.dtype.kind != "f":
         raise ValueError(
-            f"scores of 1 and {N_ITEMS} items have the shapes {first_score.shape}, {scores.shape}"
+            f"scores of 1 and {N_ITEMS} items have the shapes {score_of_one.shape}, {scores.shape}"
         )
     _check_finite(scores)
 
@@ -139,14 +145,14 @@ def _check_finite(numbers: ArrayLike) -> None:
 
 def _compares_texts(ranker: BaseEstimator) -> bool:
     """Whether the kernel of a ranker, or of one of its views, compares texts."""
-    ranker = getattr(ranker, "estimator", ranker)
+    ranker = getattr(ranker, "estimator", ranker)  # of a CalibratedRanker
+    estimators_with_kernel = [ranker]
     views = getattr(ranker, "views", None)
-    has_kernel = [ranker]
-    if isinstance(views, list):
-        has_kernel += views
-    for estimator in has_kernel:
-        for name in ("kernel", "row_kernel"):
-            kernel = getattr(estimator, name, None)
+    if isinstance(views, list):  # of a CoRankRLS
+        estimators_with_kernel += views
+    for estimator in estimators_with_kernel:
+        for parameter in ("kernel", "row_kernel"):
+            kernel = getattr(estimator, parameter, None)
             if isinstance(kernel, str) and kernel == "ngram":
                 return True
     return False
