@@ -21,9 +21,10 @@ from rankwise.graphs.supervision import (
     read_y,
     unpack_target,
 )
+from rankwise.groups import Groups
 from rankwise.losses import SquaredLoss
 from rankwise.metrics import Metric
-from rankwise.metrics.by_group import check_scoring
+from rankwise.metrics.by_group import GroupedRelevance, check_scoring
 from rankwise.metrics.grades import are_grades
 from rankwise.model_selection.candidate_evaluation import score_groups
 from rankwise.model_selection.folds import Folds, fold_of_item, make_folds
@@ -261,9 +262,20 @@ class HoldOut:
         """
         if metric is None:
             metric = self.metric
+        if not np.isfinite(scores).all():
+            raise ValueError("held-out scores overflow; scale the features.")
         columns = scores.reshape(len(scores), 1, -1)  # with an axis for outputs
-        by_unit, _ = score_groups(self.graph, columns, self.folds, metric)
+        if self.graph.has_relevance:
+            by_unit = self._relevance_by_unit.evaluate(metric, columns)
+        else:
+            by_unit, _ = score_groups(self.graph, columns, self.folds, metric)
         return by_unit.reshape(len(by_unit), *scores.shape[1:])
+
+    @cached_property
+    def _relevance_by_unit(self) -> GroupedRelevance:
+        graph = self.graph
+        units = Groups(self.unit, np.unique(self.unit))
+        return GroupedRelevance(graph.y.reshape(graph.n_items, -1), units, graph.item_weights)
 
     def scaled(self, scores: Array) -> Array:
         """Columns of held-out scores with mean 0 and standard deviation 1 in each unit."""

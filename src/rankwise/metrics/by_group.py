@@ -16,10 +16,79 @@ from rankwise.metrics.registry import MetricName, get_metric
 STACKED_ROWS = 2**13
 
 
+class GroupedRelevance:
+    """Relevance of items in groups, by which many columns of scores are evaluated.
+
+    What a metric needs to know about the relevance, such as its order, is computed once.
+
+    Parameters
+    ----------
+    Y : ndarray of shape (n_items, n_outputs)
+        Relevance.
+    groups : Groups
+        The group of each item.
+    weight : ndarray of shape (n_items,) or None
+        Weights of the items.
+    """
+
+    def __init__(self, Y: Array, groups: Groups, weight: Array | None) -> None:
+        self._Y = Y
+        self._groups = groups
+        self._weight = weight
+        self._targets: dict[tuple[int, int], GroupedTargets] = {}  # by output and number of copies
+
+    def evaluate(self, metric: Metric, held_out: Array) -> Array:
+        """Metric of held-out scores in each group, for each candidate and output.
+
+        Parameters
+        ----------
+        metric : Metric
+            The metric.
+        held_out : ndarray of shape (n_items, n_outputs, n_candidates)
+            Held-out scores.
+
+        Returns
+        -------
+        ndarray of shape (n_groups, n_candidates, n_outputs)
+            NaN where the metric is undefined.
+        """
+        n_items, n_outputs, n_candidates = held_out.shape
+        values = np.empty((self._groups.n_groups, n_candidates, n_outputs))
+        # Rank a block of candidates at once: their lists are stacked as further groups
+        block_size = 1
+        if not metric.is_pooled:
+            block_size = max(1, min(n_candidates, STACKED_ROWS // max(1, n_items)))
+        for output in range(n_outputs):
+            for start in range(0, n_candidates, block_size):
+                block = slice(start, start + block_size)
+                scores = held_out[:, output, block]
+                n_stacked = scores.shape[1]
+                ranking = Ranking(self._stacked_targets(output, n_stacked), scores.T.ravel())
+                stacked_values = metric.by_group(ranking).values
+                values[:, block, output] = stacked_values.reshape(n_stacked, -1).T
+        return values
+
+    def _stacked_targets(self, output: int, n_copies: int) -> GroupedTargets:
+        """Targets of copies of the items; the groups of each copy are groups of their own."""
+        if (output, n_copies) not in self._targets:
+            y = np.tile(self._Y[:, output], n_copies)
+            groups = self._groups
+            weight = self._weight
+            if n_copies > 1:
+                # copy c of group g has the code c · n_groups + g
+                first_code_of_copy = groups.n_groups * np.arange(n_copies)
+                codes = (first_code_of_copy[:, None] + groups.codes).ravel()
+                groups = Groups(codes, np.tile(groups.labels, n_copies))
+                if weight is not None:
+                    weight = np.tile(weight, n_copies)
+            self._targets[output, n_copies] = GroupedTargets(y, groups, weight)
+        return self._targets[output, n_copies]
+
+
 def metric_by_group(
     metric: Metric, Y: Array, groups: Groups, weight: Array | None, held_out: Array
 ) -> Array:
-    """Metric of held-out scores in each group, for each candidate and output.
+    """Metric of held-out scores in each group; see `GroupedRelevance`.
 
     Parameters
     ----------
@@ -39,24 +108,7 @@ def metric_by_group(
     ndarray of shape (n_groups, n_candidates, n_outputs)
         NaN where the metric is undefined.
     """
-    n_items, n_outputs, n_candidates = held_out.shape
-    values = np.empty((groups.n_groups, n_candidates, n_outputs))
-    # Rank a block of candidates at once: their lists are stacked as further groups
-    block_size = 1
-    if not metric.is_pooled:
-        block_size = max(1, min(n_candidates, STACKED_ROWS // max(1, n_items)))
-    for j in range(n_outputs):
-        targets = _stacked_targets(Y[:, j], groups, weight, block_size)
-        for start in range(0, n_candidates, block_size):
-            block = slice(start, start + block_size)
-            scores = held_out[:, j, block]
-            n_stacked = scores.shape[1]
-            if n_stacked < block_size:  # the last block
-                targets = _stacked_targets(Y[:, j], groups, weight, n_stacked)
-            stacked_scores = scores.T.ravel()
-            stacked_values = metric.by_group(Ranking(targets, stacked_scores)).values
-            values[:, block, j] = stacked_values.reshape(n_stacked, -1).T
-    return values
+    return GroupedRelevance(Y, groups, weight).evaluate(metric, held_out)
 
 
 def pooled_metric(
@@ -89,21 +141,6 @@ def is_pooled(metric: Metric) -> bool:
     """Whether a metric compares items of different groups, or weighs groups by their pairs."""
     average = dict(metric.options).get("average", "groups")
     return metric.is_pooled or average != "groups"
-
-
-def _stacked_targets(
-    y: Array, groups: Groups, weight: Array | None, n_copies: int
-) -> GroupedTargets:
-    """Targets of several copies of the items: the groups of each copy are groups of their own."""
-    if n_copies == 1:
-        return GroupedTargets(np.ascontiguousarray(y), groups, weight)
-    # Copy c of group g has the code c · n_groups + g
-    first_code_of_copy = groups.n_groups * np.arange(n_copies)
-    codes = (first_code_of_copy[:, None] + groups.codes).ravel()
-    if weight is not None:
-        weight = np.tile(weight, n_copies)
-    stacked_groups = Groups(codes, np.tile(groups.labels, n_copies))
-    return GroupedTargets(np.tile(y, n_copies), stacked_groups, weight)
 
 
 def from_disagreement(metric: Metric, disagreement: Array) -> Array:

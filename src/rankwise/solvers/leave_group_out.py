@@ -126,7 +126,7 @@ def diagonalize_gram(
         The rotation; None if R is unchanged.
     """
     n_features = R.shape[1]
-    has_short_fold = min(len(fold) for fold in folds) <= n_features / SHORT_FOLD_RATIO
+    has_short_fold = min(map(len, folds)) <= n_features / SHORT_FOLD_RATIO
     if len(terms) > 1 or not has_short_fold:
         return R, terms, None
     eigenvalues, Q = scipy.linalg.eigh(terms[0].gram, check_finite=False)
