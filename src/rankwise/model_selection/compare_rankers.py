@@ -23,8 +23,8 @@ from rankwise.model_selection.comparison import (
     Comparison,
     ComparisonSettings,
     compare_values,
+    difference_without_rounding,
     pairs_of,
-    snapped_difference,
 )
 from rankwise.model_selection.comparison_input import (
     ClusterInput,
@@ -170,10 +170,10 @@ def compare(
         )
     if unjudged != "zero":
         raise ValueError("unjudged= is for runs; pass qrels= with it.")
-    columns = _long_columns(arm, group, score, seed, cluster)
+    columns = _columns_of_long_frame(arm, group, score, seed, cluster)
     paired = read_values(cast("CompareInput", values), columns, arm, clusters)
     paired = paired.with_items(items).complete()
-    _warn(paired, settings)
+    _warn_about_doubtful_tests(paired, settings)
     return compare_values(paired, settings)
 
 
@@ -198,7 +198,7 @@ def _direction(
     return direction_of_metric
 
 
-def _long_columns(
+def _columns_of_long_frame(
     arm: str | None, group: str | None, score: str | None, seed: str | None, cluster: str | None
 ) -> ComparisonColumns | None:
     """Columns of a long frame; None if the frame is not described as one."""
@@ -240,7 +240,7 @@ def _compare_runs(
     by_run = {name: evaluation.per_query(run_metric, name)[None] for name in evaluation.runs}
     paired = PairedValues(by_run, evaluation.queries.astype(object), None)
     paired = paired.with_clusters(clusters).complete()
-    _warn(paired, settings)
+    _warn_about_doubtful_tests(paired, settings)
     comparison = compare_values(paired, settings)
     bounds = {}
     if unjudged == "bounds":
@@ -250,7 +250,7 @@ def _compare_runs(
     return replace(comparison, evaluation=evaluation, bounds=bounds)
 
 
-def _warn(paired: PairedValues, settings: ComparisonSettings) -> None:
+def _warn_about_doubtful_tests(paired: PairedValues, settings: ComparisonSettings) -> None:
     """Warn about values for which a p-value or an interval may be wrong."""
     _warn_about_constant_values(paired, settings.greater_is_better)
     if settings.test != "wilcoxon":
@@ -278,46 +278,50 @@ def _warn_about_constant_values(paired: PairedValues, greater_is_better: bool | 
 
 def _warn_about_differences(paired: PairedValues, settings: ComparisonSettings) -> None:
     """Warn about pairs with few different groups or a skewed distribution of differences."""
-    few = []
-    skewed = []
+    pairs_with_few_different_groups = []
+    skewed_pairs = []
     for a, b in pairs_of(list(paired.values), settings.baseline):
-        difference = _differences(paired, a, b)
+        difference = _differences_by_group(paired, a, b)
         n_different = int((difference != 0.0).sum())
         if len(difference) < 2 or n_different == 0:
             continue
-        sums = make_clusters(difference, paired.clusters).sums
+        cluster_sums = make_clusters(difference, paired.clusters).sums
         if n_different < FEW_DIFFERENT:
-            few.append(f"{a} and {b} ({n_different})")
-        elif _skewness(sums) ** 2 / len(sums) > LARGE_SKEW:
-            skewed.append(f"{a} and {b}")
-    unit = "groups"
-    if paired.clusters is not None:
-        unit = "clusters"
-    if few:
+            pairs_with_few_different_groups.append(f"{a} and {b} ({n_different})")
+        elif _skewness(cluster_sums) ** 2 / len(cluster_sums) > LARGE_SKEW:
+            skewed_pairs.append(f"{a} and {b}")
+    if pairs_with_few_different_groups:
         warn_user(
-            f"fewer than {FEW_DIFFERENT} groups differ between {join_words(few, 3)}; an interval "
+            f"fewer than {FEW_DIFFERENT} groups differ between "
+            f"{join_words(pairs_with_few_different_groups, 3)}; an interval "
             "from so few is a rough guess. More groups, or a metric with fewer ties, give a "
             "reliable one."
         )
-    if skewed:
+    unit = "groups"
+    if paired.clusters is not None:
+        unit = "clusters"
+    if skewed_pairs:
         warn_user(
-            f"a few {unit} decide the difference between {join_words(skewed, 3)} (skewness² / n > "
-            f"{LARGE_SKEW:g}), so the interval is too narrow; look at these {unit}, and at "
-            "groups_to_flip."
+            f"a few {unit} decide the difference between {join_words(skewed_pairs, 3)} "
+            f"(skewness² / n > {LARGE_SKEW:g}), so the interval is too narrow; look at these "
+            f"{unit}, and at groups_to_flip."
         )
 
 
-def _differences(paired: PairedValues, a: str, b: str) -> Array:
+def _differences_by_group(paired: PairedValues, a: str, b: str) -> Array:
     """Differences by group of the means over seeds."""
     means_a = paired.values[a].mean(axis=0)
     means_b = paired.values[b].mean(axis=0)
-    largest = max(float(np.abs(means_a).max()), float(np.abs(means_b).max())) or 1.0
-    return snapped_difference(means_a, means_b, largest)
+    largest_value = max(float(np.abs(means_a).max()), float(np.abs(means_b).max()))
+    if largest_value == 0.0:
+        largest_value = 1.0
+    return difference_without_rounding(means_a, means_b, largest_value)
 
 
 def _skewness(values: Array) -> float:
-    centered = values - values.mean()
-    variance = float((centered**2).mean())
+    deviations = values - values.mean()
+    variance = float((deviations**2).mean())
     if variance == 0.0:
         return 0.0
-    return float((centered**3).mean() / np.sqrt(variance) ** 3)
+    third_moment = float((deviations**3).mean())
+    return float(third_moment / np.sqrt(variance) ** 3)

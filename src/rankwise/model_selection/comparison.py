@@ -261,7 +261,7 @@ class Comparison:
             Difference, interval, p-value and test; over runs with ``unjudged="bounds"`` also what
             unjudged documents can change.
         """
-        return "\n".join(self._sentence(row) for row in self.rows)
+        return "\n".join(self._sentence_of_row(row) for row in self.rows)
 
     def table(self) -> TextTable:
         """Return the printed table: one row for each pair of rankers.
@@ -271,11 +271,8 @@ class Comparison:
         TextTable
             The table with its notes.
         """
-        header = [
-            *("a", "b", "mean a", "mean b", "a − b"),
-            f"{100 * self.confidence:g}% interval",
-            *("w/t/l", "groups to flip", "p"),
-        ]
+        header = ["a", "b", "mean a", "mean b", "a − b"]
+        header += [f"{100 * self.confidence:g}% interval", "w/t/l", "groups to flip", "p"]
         if self.settings.correction == "holm":
             header += ["p Holm", "significant (Holm)"]
         else:
@@ -324,18 +321,7 @@ class Comparison:
         return cells
 
     def _notes(self) -> list[str]:
-        alpha = f"{1 - self.confidence:.3g}"
-        first = self._sample_size()
-        if self.n_dropped:
-            first += f", {self.n_dropped} dropped as undefined"
-        if self.settings.greater_is_better:
-            outcomes = "groups where a won, tied, lost"
-        else:
-            outcomes = "groups where the value of a is smaller, equal, larger"
-        notes = [
-            f"{first}; {TEST_TITLES[self.test]} at {alpha}; w/t/l: {outcomes}",
-            GROUPS_TO_FLIP,
-        ]
+        notes = [self._note_on_test(), GROUPS_TO_FLIP]
         if self.settings.greater_is_better is None:
             notes.append("smaller values win; for scores pass greater_is_better=True or the metric")
         detectable = [row.detectable for row in self.rows]
@@ -349,25 +335,40 @@ class Comparison:
             notes.append(f"groups to detect {self.settings.difference:g} in 80%: {needed}")
         if any(np.isinf(row.low) for row in self.rows):
             notes.append(
-                f"no interval: with so few groups or clusters no p-value is at most {alpha}"
+                "no interval: with so few groups or clusters no p-value is at most "
+                f"{1 - self.confidence:.3g}"
             )
-        notes += [
-            self._unjudged_sentence(row) for row in self.rows if (row.a, row.b) in self.bounds
-        ]
+        for row in self.rows:
+            if (row.a, row.b) in self.bounds:
+                notes.append(self._unjudged_note(row))
         return notes
 
+    def _note_on_test(self) -> str:
+        sample = self._sample_size()
+        if self.n_dropped:
+            sample += f", {self.n_dropped} dropped as undefined"
+        outcomes = "groups where the value of a is smaller, equal, larger"
+        if self.settings.greater_is_better:
+            outcomes = "groups where a won, tied, lost"
+        alpha = f"{1 - self.confidence:.3g}"
+        return f"{sample}; {TEST_TITLES[self.test]} at {alpha}; w/t/l: {outcomes}"
+
     def _sample_size(self) -> str:
+        """Numbers of groups, clusters, items and seeds in words."""
         text = count(self.n_groups, "group")
         if self.n_clusters is not None:
             text += f" in {count(self.n_clusters, 'cluster')}"
         if self.n_items is not None:
             text = f"{count(self.n_groups, 'comparison')} of {count(self.n_items, 'item')}"
-        n_seeds = sorted(set(self.n_seeds.values()))
-        if n_seeds and n_seeds != [1]:
-            text += f", {' to '.join(str(n) for n in {n_seeds[0]: 0, n_seeds[-1]: 0})} seeds"
+        fewest_seeds = min(self.n_seeds.values(), default=1)
+        most_seeds = max(self.n_seeds.values(), default=1)
+        if most_seeds > fewest_seeds:
+            text += f", {fewest_seeds} to {most_seeds} seeds"
+        elif most_seeds > 1:
+            text += f", {most_seeds} seeds"
         return text
 
-    def _sentence(self, row: ComparisonRow) -> str:
+    def _sentence_of_row(self, row: ComparisonRow) -> str:
         level = f"{100 * self.confidence:g}%"
         interval = ""
         if np.isfinite(row.low):
@@ -385,7 +386,7 @@ class Comparison:
             sentence += f"; {self._unjudged_text(row)}"
         return sentence + "."
 
-    def _unjudged_sentence(self, row: ComparisonRow) -> str:
+    def _unjudged_note(self, row: ComparisonRow) -> str:
         level = f"{100 * self.confidence:g}%"
         interval = ""
         if np.isfinite(row.low):
@@ -441,20 +442,22 @@ def compare_values(paired: PairedValues, settings: ComparisonSettings) -> Compar
     """
     pairs = pairs_of(list(paired.values), settings.baseline)
     means = {name: array.mean(axis=0) for name, array in paired.values.items()}
-    largest = max(float(np.abs(array).max()) for array in paired.values.values()) or 1.0
-    differences = [snapped_difference(means[a], means[b], largest) for a, b in pairs]
+    largest_value = max(float(np.abs(array).max()) for array in paired.values.values())
+    if largest_value == 0.0:
+        largest_value = 1.0
+    differences = [difference_without_rounding(means[a], means[b], largest_value) for a, b in pairs]
     errors = [
         _mean_error(paired, pair, difference)
         for pair, difference in zip(pairs, differences, strict=True)
     ]
     tests = _run_tests(paired, differences, errors, settings)
-    adjusted = [test.p for test in tests]
+    adjusted_p = [test.p for test in tests]
     if settings.correction == "holm":
-        adjusted = holm(adjusted)
+        adjusted_p = holm(adjusted_p)
     rows = []
     for k, pair in enumerate(pairs):
-        result = PairResult(differences[k], errors[k], tests[k], adjusted[k])
-        rows.append(_comparison_row(pair, means, result, largest, settings))
+        result = PairResult(differences[k], errors[k], tests[k], adjusted_p[k])
+        rows.append(_comparison_row(pair, means, result, largest_value, settings))
     return Comparison(
         rows=tuple(rows),
         n_groups=len(differences[0]),
@@ -491,15 +494,16 @@ def _comparison_row(
     pair: tuple[str, str],
     means: dict[str, Array],
     result: PairResult,
-    largest: float,
+    largest_value: float,
     settings: ComparisonSettings,
 ) -> ComparisonRow:
-    """Describe the comparison of two rankers; `largest` is the largest of all values."""
+    """Describe the comparison of two rankers; `largest_value` is that of all rankers."""
     a, b = pair
     alpha = 1.0 - settings.confidence
     advantage_of_a = -result.difference
     if settings.greater_is_better:
         advantage_of_a = result.difference
+    rounded_difference = np.round(result.difference / largest_value, 12)
     return ComparisonRow(
         a=a,
         b=b,
@@ -511,7 +515,7 @@ def _comparison_row(
         wins=int((advantage_of_a > 0).sum()),
         ties=int((advantage_of_a == 0).sum()),
         losses=int((advantage_of_a < 0).sum()),
-        groups_to_flip=groups_to_flip(np.round(result.difference / largest, 12)),
+        groups_to_flip=groups_to_flip(rounded_difference),
         p=result.test.p,
         p_adjusted=result.p_adjusted,
         significant=result.p_adjusted <= alpha + EQUAL_P_VALUES,
@@ -527,12 +531,12 @@ def _groups_needed(error: MeanError, n_groups: int, settings: ComparisonSettings
     return groups_needed(error, n_groups, settings.difference, 1.0 - settings.confidence)
 
 
-def snapped_difference(values_a: Array, values_b: Array, largest: float) -> Array:
+def difference_without_rounding(values_a: Array, values_b: Array, largest_value: float) -> Array:
     """Return differences; those that only rounding errors cause become 0."""
     difference = values_a - values_b
-    is_rounding = np.round(difference / largest, 12) == 0.0
-    snapped: Array = np.where(is_rounding, 0.0, difference)
-    return snapped
+    is_rounding = np.round(difference / largest_value, 12) == 0.0
+    cleaned: Array = np.where(is_rounding, 0.0, difference)
+    return cleaned
 
 
 def _mean_error(paired: PairedValues, pair: tuple[str, str], difference: Array) -> MeanError:
@@ -541,9 +545,10 @@ def _mean_error(paired: PairedValues, pair: tuple[str, str], difference: Array) 
         error = cluster_error(make_clusters(difference, paired.clusters))
     else:
         error = shared_item_error(difference, paired.items)
-    arms = [paired.values[name] for name in pair]
-    if any(len(values) > 1 for values in arms):
-        error = seed_error(error, arms)
+    values_of_pair = [paired.values[name] for name in pair]
+    has_seeds = any(len(values) > 1 for values in values_of_pair)
+    if has_seeds:
+        error = seed_error(error, values_of_pair)
     return error
 
 

@@ -120,7 +120,7 @@ class PairedValues:
             raise ValueError(
                 f"clusters has {len(labels)} labels; expected one for each of {n_groups} groups."
             )
-        return replace(self, clusters=_encode(labels))
+        return replace(self, clusters=_encode_labels(labels))
 
     def with_items(self, items: ArrayLike | None) -> PairedValues:
         """Return the values with the two items that each group compares."""
@@ -128,19 +128,19 @@ class PairedValues:
             return self
         if self.clusters is not None:
             raise ValueError("items= and clusters= both say which groups depend; pass one of them.")
-        sides = np.asarray(as_array(items, "items"))
-        if sides.shape != (self.n_groups, 2):
+        items_of_group = np.asarray(as_array(items, "items"))
+        if items_of_group.shape != (self.n_groups, 2):
             raise ValueError(
-                f"items has shape {sides.shape}; expected the two items of each of the "
+                f"items has shape {items_of_group.shape}; expected the two items of each of the "
                 f"{self.n_groups} groups."
             )
-        codes = np.unique(sides.astype(str), return_inverse=True)[1].reshape(-1, 2)
+        codes = np.unique(items_of_group.astype(str), return_inverse=True)[1].reshape(-1, 2)
         return replace(self, items=ComparedItems(codes[:, 0], codes[:, 1]))
 
     def complete(self) -> PairedValues:
         """Return the groups in which every ranker and seed has a value."""
-        arrays = list(self.values.values())
-        is_defined: NDArray[np.bool_] = np.all(np.isfinite(np.vstack(arrays)), axis=0)
+        all_values = np.vstack(list(self.values.values()))
+        is_defined: NDArray[np.bool_] = np.all(np.isfinite(all_values), axis=0)
         n_groups = is_defined.size
         if not is_defined.any():
             raise ValueError(
@@ -156,11 +156,11 @@ class PairedValues:
         if items is not None:
             items = items.take(np.flatnonzero(is_defined))
         return PairedValues(
-            {name: array[:, is_defined] for name, array in self.values.items()},
-            labels,
-            clusters,
-            n_groups - int(is_defined.sum()),
-            items,
+            values={name: array[:, is_defined] for name, array in self.values.items()},
+            labels=labels,
+            clusters=clusters,
+            n_dropped=n_groups - int(is_defined.sum()),
+            items=items,
         )
 
 
@@ -239,29 +239,34 @@ def _read_wide(frame: CompareInput, arm: str | None) -> PairedValues:
     """Read a frame with one column per ranker, or with one row per ranker."""
     columns = _columns_of(frame)
     row_names = _index_names(frame)
-    index_is_of_arms = _index_title(frame) in ARM_NAMES
+    rows_are_rankers = _index_title(frame) in ARM_NAMES
     if arm is None:
-        titles = [name for name in columns if name.lower() in ARM_NAMES and _is_text(columns[name])]
-        if titles:
-            arm = titles[0]
+        arm = _column_of_ranker_names(columns)
     if arm is not None:
         if arm not in columns:
             raise ValueError(f"arm={arm!r} is not a column of the frame: {join_words(columns)}.")
         row_names = [str(cell) for cell in columns.pop(arm).to_list()]
-        index_is_of_arms = True
+        rows_are_rankers = True
     _refuse_text(columns)
-    if index_is_of_arms and row_names is not None:
-        return _rows_are_rankers(row_names, columns)
+    if rows_are_rankers and row_names is not None:
+        return _read_one_row_per_ranker(row_names, columns)
     arrays = _read_arrays({name: as_array(column) for name, column in columns.items()})
-    if row_names is not None:
-        _warn_if_columns_look_like_groups(arrays)
     labels = None
     if row_names is not None:
+        _warn_if_columns_look_like_groups(arrays)
         labels = np.array(row_names, dtype=object)
     return PairedValues(arrays, labels, None)
 
 
-def _rows_are_rankers(names: list[str], columns: Mapping[str, Column]) -> PairedValues:
+def _column_of_ranker_names(columns: Mapping[str, Column]) -> str | None:
+    """The first column of text with a title such as "model"; None if there is none."""
+    for name, column in columns.items():
+        if name.lower() in ARM_NAMES and _is_text(column):
+            return name
+    return None
+
+
+def _read_one_row_per_ranker(names: list[str], columns: Mapping[str, Column]) -> PairedValues:
     """Values of a frame with one row per ranker and one column per group."""
     repeated = {name for name in names if names.count(name) > 1}
     if repeated:
@@ -269,18 +274,19 @@ def _rows_are_rankers(names: list[str], columns: Mapping[str, Column]) -> Paired
             f"the ranker {sorted(repeated)[0]!r} has several rows; for a frame with one row per "
             "ranker and group pass arm=, group= and score=."
         )
-    matrix = np.array([check_float_array(name, as_array(columns[name])) for name in columns])
-    values = dict(zip(names, matrix.T, strict=True))
-    return PairedValues(_read_arrays(values), np.array(list(columns), dtype=object), None)
+    by_group = np.array([check_float_array(name, as_array(columns[name])) for name in columns])
+    values = dict(zip(names, by_group.T, strict=True))
+    group_names = np.array(list(columns), dtype=object)
+    return PairedValues(_read_arrays(values), group_names, None)
 
 
 def _refuse_text(columns: Mapping[str, Column]) -> None:
-    words = [name for name, column in columns.items() if _is_text(column)]
-    if words:
+    text_columns = [name for name, column in columns.items() if _is_text(column)]
+    if text_columns:
         raise ValueError(
-            f"the columns {join_words(words)} contain words. For a frame with one row per ranker "
-            "and group pass arm=, group= and score=; for one row per ranker pass arm=, the column "
-            "of their names."
+            f"the columns {join_words(text_columns)} contain words. For a frame with one row per "
+            "ranker and group pass arm=, group= and score=; for one row per ranker pass arm=, the "
+            "column of their names."
         )
 
 
@@ -308,16 +314,17 @@ def _index_title(frame: CompareInput) -> str:
 
 def _warn_if_columns_look_like_groups(arrays: dict[str, Array]) -> None:
     """Warn if columns differ more than named rows, as tasks do and rankers rarely."""
-    matrix = np.vstack(list(arrays.values()))
-    if min(matrix.shape) < FEWEST_TO_JUDGE or np.isnan(matrix).all(axis=0).any():
+    values = np.vstack(list(arrays.values()))  # (n_columns, n_rows)
+    n_columns, n_rows = values.shape
+    is_too_small = min(n_columns, n_rows) < FEWEST_TO_JUDGE
+    is_missing = np.isnan(values)
+    if is_too_small or is_missing.all(axis=0).any() or is_missing.all(axis=1).any():
         return
-    if np.isnan(matrix).all(axis=1).any():
-        return
-    of_columns = np.nanmean(matrix, axis=1).std()
-    of_rows = np.nanmean(matrix, axis=0).std()
-    if of_columns > of_rows:
+    spread_of_columns = np.nanmean(values, axis=1).std()
+    spread_of_rows = np.nanmean(values, axis=0).std()
+    if spread_of_columns > spread_of_rows:
         warn_user(
-            f"the {len(matrix)} columns of the frame are compared, over {matrix.shape[1]} rows, "
+            f"the {n_columns} columns of the frame are compared, over {n_rows} rows, "
             "but the columns differ more than the rows do, as tasks would. If the rows are the "
             "rankers, pass frame.T, or name the index 'model'."
         )
@@ -331,60 +338,74 @@ def _read_long(columns: Mapping[str, Column], names: ComparisonColumns) -> Paire
                 f"{argument}={name!r} is not a column of the frame: {join_words(columns)}."
             )
     scores = check_float_array(names.score, as_array(columns[names.score]))
-    arms = encode_groups(as_array(columns[names.arm]), len(scores), names.arm)
-    groups = encode_groups(as_array(columns[names.group]), len(scores), names.group)
-    seeds = np.zeros(len(scores), dtype=np.intp)
+    n_rows = len(scores)
+    arms = encode_groups(as_array(columns[names.arm]), n_rows, names.arm)
+    groups = encode_groups(as_array(columns[names.group]), n_rows, names.group)
+    seed_codes = np.zeros(n_rows, dtype=np.intp)
     if names.seed is not None:
-        seeds = encode_groups(as_array(columns[names.seed]), len(scores), names.seed).codes
+        seed_codes = encode_groups(as_array(columns[names.seed]), n_rows, names.seed).codes
     if len(arms.labels) < 2:
         raise ValueError(f"the column {names.arm!r} names one ranker only; compare needs two.")
+
+    # Values of each ranker as a matrix of its seeds and all groups
+    n_groups = len(groups.labels)
     values = {}
     for code, label in enumerate(arms.labels):
         rows = np.flatnonzero(arms.codes == code)
-        arm_seeds, seed_codes = np.unique(seeds[rows], return_inverse=True)
-        cells = seed_codes * len(groups.labels) + groups.codes[rows]
-        _refuse_repeated_cells(cells, str(label), groups.labels, has_seeds=names.seed is not None)
-        table = np.full(len(arm_seeds) * len(groups.labels), np.nan)
-        table[cells] = scores[rows]
-        values[str(label)] = table.reshape(len(arm_seeds), len(groups.labels))
+        distinct_seeds, seed_of_row = np.unique(seed_codes[rows], return_inverse=True)
+        cell_of_row = seed_of_row * n_groups + groups.codes[rows]
+        _refuse_repeated_cells(
+            cell_of_row, str(label), groups.labels, has_seeds=names.seed is not None
+        )
+        cells = np.full(len(distinct_seeds) * n_groups, np.nan)
+        cells[cell_of_row] = scores[rows]
+        values[str(label)] = cells.reshape(len(distinct_seeds), n_groups)
     clusters = None
     if names.cluster is not None:
-        clusters = _clusters_of_groups(
-            columns[names.cluster].to_list(), groups.codes, names.cluster
-        )
+        cluster_of_row = columns[names.cluster].to_list()
+        clusters = _clusters_of_groups(cluster_of_row, groups.codes, names.cluster)
     return PairedValues(values, np.array(groups.labels, dtype=object), clusters)
 
 
 def _refuse_repeated_cells(
-    cells: Indices, arm: str, groups: NDArray[np.generic], *, has_seeds: bool
+    cell_of_row: Indices, arm: str, groups: NDArray[np.generic], *, has_seeds: bool
 ) -> None:
     """Raise a ValueError if a ranker has several values in a group and seed."""
-    unique, counts = np.unique(cells, return_counts=True)
-    repeated = np.flatnonzero(counts > 1)
+    cells, n_values = np.unique(cell_of_row, return_counts=True)
+    repeated = np.flatnonzero(n_values > 1)
     if not len(repeated):
         return
-    group = groups[unique[repeated[0]] % len(groups)]
+    first_repeated = repeated[0]
+    group = groups[cells[first_repeated] % len(groups)]
     remedy = "name the column that distinguishes them (seed='fold'), or average them"
     if has_seeds:
         remedy = "the column of seed= must distinguish them"
     raise ValueError(
-        f"ranker {arm!r} has {counts[repeated[0]]} values in the group {str(group)!r}; {remedy}."
+        f"ranker {arm!r} has {n_values[first_repeated]} values in the group {str(group)!r}; "
+        f"{remedy}."
     )
 
 
-def _clusters_of_groups(cells: list[object], codes: Indices, name: str) -> Indices:
+def _clusters_of_groups(
+    cluster_of_row: list[object], group_of_row: Indices, column: str
+) -> Indices:
     """Cluster of each group; a ValueError if a group is in two."""
-    cluster_of: dict[int, object] = {}
-    for code, cell in zip(codes.tolist(), cells, strict=True):
-        if cluster_of.setdefault(code, cell) != cell:
+    cluster_of_group: dict[int, object] = {}
+    for group, cluster in zip(group_of_row.tolist(), cluster_of_row, strict=True):
+        first_cluster = cluster_of_group.setdefault(group, cluster)
+        if first_cluster != cluster:
             raise ValueError(
-                f"cluster={name!r}: a group is in the clusters {cluster_of[code]!r} and {cell!r}."
+                f"cluster={column!r}: a group is in the clusters {first_cluster!r} and {cluster!r}."
             )
-    labels = [cluster_of[code] for code in sorted(cluster_of)]
-    return _encode(labels)
+    labels = [cluster_of_group[group] for group in sorted(cluster_of_group)]
+    return _encode_labels(labels)
 
 
-def _encode(labels: Iterable[object]) -> Indices:
+def _encode_labels(labels: Iterable[object]) -> Indices:
     """Codes 0, 1, … of labels in the order of their first appearance."""
-    codes: dict[object, int] = {}
-    return np.array([codes.setdefault(label, len(codes)) for label in labels], dtype=np.intp)
+    code_of_label: dict[object, int] = {}
+    codes = []
+    for label in labels:
+        next_code = len(code_of_label)
+        codes.append(code_of_label.setdefault(label, next_code))
+    return np.array(codes, dtype=np.intp)

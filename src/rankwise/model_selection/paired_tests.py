@@ -102,18 +102,22 @@ def cluster_error(clusters: Clusters) -> MeanError:
     n_clusters = len(clusters.sums)
     if n_clusters < 2:
         return MeanError(np.nan, 0.0, 0.0)
-    n_groups = clusters.sizes.sum()
+    sizes = clusters.sizes
+    n_groups = sizes.sum()
     mean = clusters.sums.sum() / n_groups
-    weight = 1.0 / (n_groups - clusters.sizes)
-    change = weight * (clusters.sums - clusters.sizes * mean)
+
+    # Jackknife: change of the mean if a cluster is left out
+    inverse_remaining = 1.0 / (n_groups - sizes)
+    change = inverse_remaining * (clusters.sums - sizes * mean)
     variance = (n_clusters - 1.0) / n_clusters * float(change @ change)
-    diagonal = weight**2 * clusters.sizes
-    share = weight * clusters.sizes
-    trace = diagonal.sum() - share @ share / n_groups
+
+    # Satterthwaite's degrees of freedom: (tr G)² / ‖G‖² of the covariance G of these changes for
+    # independent groups of equal variance, G = diag(diagonal) − r rᵀ / N
+    diagonal = inverse_remaining**2 * sizes
+    r = inverse_remaining * sizes  # (n_clusters,)
+    trace = diagonal.sum() - r @ r / n_groups
     squared_norm = (
-        diagonal @ diagonal
-        - 2.0 * (diagonal @ share**2) / n_groups
-        + (share @ share / n_groups) ** 2
+        diagonal @ diagonal - 2.0 * (diagonal @ r**2) / n_groups + (r @ r / n_groups) ** 2
     )
     return MeanError(variance, 0.0, float(trace**2 / squared_norm))
 
@@ -143,49 +147,62 @@ def seed_error(of_groups: MeanError, arms: list[Array]) -> MeanError:
     arms : list of ndarray of shape (n_seeds, n_groups)
         The values of both arms; an arm with one seed has no variance of seeds.
     """
-    surplus = 0.0
-    squares = _variance_over_freedom(of_groups.group_variance, of_groups.degrees_of_freedom)
-    for values in arms:
+    variance_of_seeds = 0.0
+    # Satterthwaite: Σ variance² / degrees of freedom of all components
+    squares_over_freedom = _variance_over_freedom(
+        of_groups.group_variance, of_groups.degrees_of_freedom
+    )
+    for values in arms:  # (n_seeds, n_groups)
         n_seeds, n_groups = values.shape
         if n_seeds < 2:
             continue
-        variance = float(values.mean(axis=1).var(ddof=1)) / n_seeds
-        residuals = values - values.mean(axis=1, keepdims=True) - values.mean(axis=0)
-        residuals += values.mean()
-        freedom = (n_seeds - 1.0) * (n_groups - 1.0)
-        interaction = float((residuals**2).sum()) / max(freedom, 1.0) / (n_seeds * n_groups)
-        surplus += variance - interaction
-        squares += _variance_over_freedom(variance, n_seeds - 1.0)
-        squares += _variance_over_freedom(interaction, freedom)
-    seed_variance = max(surplus, 0.0)
-    total = of_groups.group_variance + seed_variance
-    freedom = of_groups.degrees_of_freedom
-    if squares > 0.0:
-        freedom = total**2 / squares
-    return MeanError(of_groups.group_variance, seed_variance, freedom)
+        # Variance of the mean over seeds, which contains a part of the interaction
+        variance_of_mean = float(values.mean(axis=1).var(ddof=1)) / n_seeds
+        interaction, freedom = _interaction_of_seeds_and_groups(values)
+        interaction_of_mean = interaction / (n_seeds * n_groups)
+        variance_of_seeds += variance_of_mean - interaction_of_mean
+        squares_over_freedom += _variance_over_freedom(variance_of_mean, n_seeds - 1.0)
+        squares_over_freedom += _variance_over_freedom(interaction_of_mean, freedom)
+    variance_of_seeds = max(variance_of_seeds, 0.0)
+    total_variance = of_groups.group_variance + variance_of_seeds
+    degrees_of_freedom = of_groups.degrees_of_freedom
+    if squares_over_freedom > 0.0:
+        degrees_of_freedom = total_variance**2 / squares_over_freedom
+    return MeanError(of_groups.group_variance, variance_of_seeds, degrees_of_freedom)
 
 
-def _variance_over_freedom(variance: float, freedom: float) -> float:
-    """A term of Satterthwaite's sum."""
-    if freedom <= 0.0:
+def _interaction_of_seeds_and_groups(values: Array) -> tuple[float, float]:
+    """Mean square of the interaction of a two-way layout, and its degrees of freedom."""
+    n_seeds, n_groups = values.shape
+    residuals = values - values.mean(axis=1, keepdims=True) - values.mean(axis=0)
+    residuals += values.mean()
+    degrees_of_freedom = (n_seeds - 1.0) * (n_groups - 1.0)
+    mean_square = float((residuals**2).sum()) / max(degrees_of_freedom, 1.0)
+    return mean_square, degrees_of_freedom
+
+
+def _variance_over_freedom(variance: float, degrees_of_freedom: float) -> float:
+    """variance² / degrees of freedom; 0 if there are none."""
+    if degrees_of_freedom <= 0.0:
         return 0.0
-    return variance**2 / freedom
+    return variance**2 / degrees_of_freedom
 
 
 def student_test(mean: float, error: MeanError, confidence: float) -> MeanTest:
     """Student's t test of a mean, and its interval."""
-    freedom = error.degrees_of_freedom
-    if freedom <= 0.0:
-        return MeanTest(1.0, np.nan, np.nan)
+    degrees_of_freedom = error.degrees_of_freedom
+    if degrees_of_freedom <= 0.0:
+        return MeanTest(p=1.0, low=np.nan, high=np.nan)
     standard_error = error.standard_error
-    if standard_error == 0.0:
+    if standard_error == 0.0:  # all differences are equal
         p = 1.0
         if mean != 0.0:
             p = 0.0
-        return MeanTest(p, mean, mean)
-    p = 2.0 * float(stdtr(freedom, -abs(mean) / standard_error))
-    half_width = float(stdtrit(freedom, 0.5 + confidence / 2)) * standard_error
-    return MeanTest(p, mean - half_width, mean + half_width)
+        return MeanTest(p, low=mean, high=mean)
+    p = 2.0 * float(stdtr(degrees_of_freedom, -abs(mean) / standard_error))
+    quantile = float(stdtrit(degrees_of_freedom, 0.5 + confidence / 2))
+    half_width = quantile * standard_error
+    return MeanTest(p, low=mean - half_width, high=mean + half_width)
 
 
 def randomization_tests(
@@ -213,49 +230,60 @@ def randomization_tests(
     sizes = clusters[0].sizes
     tests = []
     for start in range(0, len(clusters), PAIRS_AT_ONCE):
-        sums = np.column_stack([pair.sums for pair in clusters[start : start + PAIRS_AT_ONCE]])
-        subset_sums, subset_sizes, n_subsets = _sum_over_subsets(sums, sizes, n_draws)
+        block = clusters[start : start + PAIRS_AT_ONCE]
+        sums = np.column_stack([pair.sums for pair in block])  # (n_clusters, n_pairs)
+        subset_sums, subset_sizes, n_subsets = _subset_sums_and_sizes(sums, sizes, n_draws)
         tolerance = RELATIVE_ROUNDING * np.abs(sums).sum(axis=0)
         subset_sums[np.abs(subset_sums) <= tolerance] = 0.0
-        for column in subset_sums.T:
-            tests.append(_invert(column / subset_sizes, n_subsets, confidence))
+        for sums_of_pair in subset_sums.T:
+            subset_means = sums_of_pair / subset_sizes
+            tests.append(_test_from_subset_means(subset_means, n_subsets, confidence))
     return tests
 
 
-def _invert(means: Array, n_subsets: int, confidence: float) -> MeanTest:
+def _test_from_subset_means(subset_means: Array, n_subsets: int, confidence: float) -> MeanTest:
     """P-value and interval from the means over the nonempty subsets."""
-    n_empty = n_subsets - len(means)
-    n_below = n_empty + int((means <= 0.0).sum())
-    n_above = n_empty + int((means >= 0.0).sum())
+    # Empty subsets have no mean, and count on both sides
+    n_empty = n_subsets - len(subset_means)
+    n_below = n_empty + int((subset_means <= 0.0).sum())
+    n_above = n_empty + int((subset_means >= 0.0).sum())
     p = min(1.0, 2.0 * min(n_below, n_above) / n_subsets)
+
+    # The interval contains the means that are not rejected: quantiles of the subset means
     alpha = 1.0 - confidence + RELATIVE_ROUNDING
     n_outside = int(np.floor(n_subsets * alpha / 2.0 - n_empty)) + 1
-    if n_outside < 1 or n_outside > len(means):
-        return MeanTest(p, -np.inf, np.inf)
-    ordered = np.sort(means)
-    return MeanTest(p, float(ordered[n_outside - 1]), float(ordered[-n_outside]))
+    if n_outside < 1 or n_outside > len(subset_means):
+        return MeanTest(p, low=-np.inf, high=np.inf)
+    ordered_means = np.sort(subset_means)
+    low = float(ordered_means[n_outside - 1])
+    high = float(ordered_means[-n_outside])
+    return MeanTest(p, low, high)
 
 
-def _sum_over_subsets(sums: Array, sizes: Array, n_draws: int) -> tuple[Array, Array, int]:
+def _subset_sums_and_sizes(sums: Array, sizes: Array, n_draws: int) -> tuple[Array, Array, int]:
     """Sums over the nonempty sets of units, all sets or random ones, and the number of sets.
 
     The empty set, which stands for the observed signs, is one of the sets.
     """
     columns = np.column_stack([sums, sizes])
-    if len(sizes) <= ALL_SUBSETS:
-        of_subsets = _sums_of_all_subsets(columns)
-        n_subsets = len(of_subsets)
+    n_clusters = len(sizes)
+    if n_clusters <= ALL_SUBSETS:
+        subset_totals = _sums_of_all_subsets(columns)
+        n_subsets = len(subset_totals)
     else:
-        of_subsets = _sums_of_random_subsets(columns, n_draws)
-        n_subsets = len(of_subsets) + 1
-    of_subsets = of_subsets[of_subsets[:, -1] > 0.0]
-    return of_subsets[:, :-1], of_subsets[:, -1], n_subsets
+        subset_totals = _sums_of_random_subsets(columns, n_draws)
+        n_subsets = len(subset_totals) + 1  # and the empty subset
+    is_nonempty = subset_totals[:, -1] > 0.0
+    subset_totals = subset_totals[is_nonempty]
+    subset_sums = subset_totals[:, :-1]
+    subset_sizes = subset_totals[:, -1]
+    return subset_sums, subset_sizes, n_subsets
 
 
 def _sums_of_all_subsets(columns: Array) -> Array:
     """Sums of columns over all sets of rows."""
     sums = np.zeros((1, columns.shape[1]))
-    for row in columns:
+    for row in columns:  # each subset so far without and with the row
         sums = np.concatenate([sums, sums + row])
     return sums
 
@@ -264,11 +292,14 @@ def _sums_of_random_subsets(columns: Array, n_draws: int) -> Array:
     """Sums of columns over random sets of rows, shape (n_draws, n_columns); the seed is fixed."""
     rng = np.random.default_rng(0)
     n_units = len(columns)
+    n_bytes_of_subset = (n_units + 7) // 8
     sums = np.empty((n_draws, columns.shape[1]))
     for start in range(0, n_draws, BATCH):
-        bits = np.unpackbits(np.frombuffer(rng.bytes(BATCH * ((n_units + 7) // 8)), np.uint8))
-        is_in = bits.reshape(BATCH, -1)[:, :n_units]
-        sums[start : start + BATCH] = is_in @ columns
+        # one random bit for each unit: whether it is in the subset
+        random_bytes = np.frombuffer(rng.bytes(BATCH * n_bytes_of_subset), np.uint8)
+        bits = np.unpackbits(random_bytes).reshape(BATCH, -1)
+        is_in_subset = bits[:, :n_units]
+        sums[start : start + BATCH] = is_in_subset @ columns
     return sums
 
 
@@ -279,33 +310,42 @@ def signed_rank_p(difference: Array) -> float:
     the ranks with positive sign is computed by adding one rank after the other. Ranks are doubled,
     so that the mean ranks of ties are integers.
     """
-    nonzero = difference != 0
-    if not nonzero.any():
+    is_nonzero = difference != 0
+    if not is_nonzero.any():
         return 1.0
     if len(difference) > EXACT_LIMIT:
         return float(scipy.stats.wilcoxon(difference, zero_method="pratt").pvalue)
-    doubled_ranks = np.rint(2 * scipy.stats.rankdata(np.abs(difference))).astype(int)[nonzero]
-    observed = int(doubled_ranks[difference[nonzero] > 0].sum())
+
+    # Ranks of tied differences are multiples of 1/2, so doubled ranks are whole numbers.
+    # Pratt's method: zeros get ranks, too, but count for neither side
+    ranks = scipy.stats.rankdata(np.abs(difference))
+    doubled_ranks = np.rint(2 * ranks).astype(int)[is_nonzero]
+    is_positive = difference[is_nonzero] > 0
+    observed_sum = int(doubled_ranks[is_positive].sum())
     total = int(doubled_ranks.sum())
-    probability = np.zeros(total + 1)  # of each sum of positive ranks
-    probability[0] = 1.0
+
+    # Exact distribution of the sum of positive ranks, if each sign is a fair coin
+    probability_of_sum = np.zeros(total + 1)
+    probability_of_sum[0] = 1.0
     for rank in doubled_ranks:
-        probability[rank:] += probability[:-rank].copy()
-        probability *= 0.5
-    distance = np.abs(2 * np.arange(total + 1) - total)
-    is_extreme = distance >= abs(2 * observed - total)
-    return float(min(1.0, probability[is_extreme].sum()))
+        probability_of_sum[rank:] += probability_of_sum[:-rank].copy()
+        probability_of_sum *= 0.5
+    distance_from_mean = np.abs(2 * np.arange(total + 1) - total)
+    is_extreme = distance_from_mean >= abs(2 * observed_sum - total)
+    return float(min(1.0, probability_of_sum[is_extreme].sum()))
 
 
 @lru_cache(maxsize=1024)
-def detectable_effect(freedom: float, alpha: float) -> float:
+def detectable_effect(degrees_of_freedom: float, alpha: float) -> float:
     """Smallest effect in standard errors that a t test detects with a power of 80%."""
-    critical = float(stdtrit(freedom, 1.0 - alpha / 2))
+    critical_value = float(stdtrit(degrees_of_freedom, 1.0 - alpha / 2))
 
-    def missing_power(effect: float) -> float:
-        return float(nctdtr(freedom, effect, critical)) - (1.0 - POWER)
+    def excess_of_type_2_error(effect: float) -> float:
+        probability_of_missing = float(nctdtr(degrees_of_freedom, effect, critical_value))
+        return probability_of_missing - (1.0 - POWER)
 
-    return float(scipy.optimize.brentq(missing_power, 0.0, 10.0 * critical + 10.0))
+    largest_effect = 10.0 * critical_value + 10.0
+    return float(scipy.optimize.brentq(excess_of_type_2_error, 0.0, largest_effect))
 
 
 def detectable_difference(error: MeanError, alpha: float) -> float:
@@ -326,26 +366,27 @@ def groups_needed(error: MeanError, n_groups: int, difference: float, alpha: flo
 
     def is_enough(n: int) -> bool:
         ratio = n / n_groups
-        scaled = MeanError(
+        error_of_n_groups = MeanError(
             error.group_variance / ratio,
             error.seed_variance,
             max(error.degrees_of_freedom * ratio, 1.0),
         )
-        return detectable_difference(scaled, alpha) <= difference
+        return detectable_difference(error_of_n_groups, alpha) <= difference
 
-    high = 2
-    while not is_enough(high):
-        high *= 2
-        if high > MOST_GROUPS:
+    # Double until it is enough, then bisect between the last two numbers
+    n_enough = 2
+    while not is_enough(n_enough):
+        n_enough *= 2
+        if n_enough > MOST_GROUPS:
             return float("inf")
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
+    n_too_few = n_enough // 2
+    while n_enough - n_too_few > 1:
+        middle = (n_too_few + n_enough) // 2
         if is_enough(middle):
-            high = middle
+            n_enough = middle
         else:
-            low = middle
-    return float(high)
+            n_too_few = middle
+    return float(n_enough)
 
 
 def groups_to_flip(difference: Array) -> int:
@@ -356,16 +397,18 @@ def groups_to_flip(difference: Array) -> int:
     total = float(difference.sum())
     if total == 0:
         return 0
-    largest_first = np.sort(difference * np.sign(total))[::-1]
-    remaining = abs(total) - np.cumsum(largest_first)
-    return int(np.argmax(remaining <= RELATIVE_ROUNDING * len(remaining)) + 1)
+    # Remove the groups that favor the leader, the largest advantage first
+    advantages = np.sort(difference * np.sign(total))[::-1]
+    remaining_lead = abs(total) - np.cumsum(advantages)
+    is_flipped = remaining_lead <= RELATIVE_ROUNDING * len(remaining_lead)
+    return int(np.argmax(is_flipped) + 1)
 
 
 def holm(p: list[float]) -> list[float]:
     """Holm's step-down correction: the i-th smallest of n times n − i, made nondecreasing."""
     order = np.argsort(p)
-    factors = np.arange(len(p), 0, -1)
-    steps = np.asarray(p)[order] * factors
+    n_hypotheses_left = np.arange(len(p), 0, -1)
+    scaled = np.asarray(p)[order] * n_hypotheses_left
     corrected = np.empty(len(p))
-    corrected[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
+    corrected[order] = np.minimum(np.maximum.accumulate(scaled), 1.0)
     return [float(value) for value in corrected]

@@ -131,10 +131,7 @@ def permutation_test(
     metric = get_metric(scoring)
     n_permutations = check_int("n_permutations", n_permutations, least=1)
     target = read_y(y, groups, sample_weight, X=X)
-    if isinstance(target, Preferences):
-        target.graph.permuted(np.arange(target.graph.n_items))  # explicit edges raise an error
-    elif target.groups.n_groups == 1 and metric.name in PAIRWISE:
-        metric(target.y, target.y, undefined="raise", sample_weight=target.weight)
+    _check_that_scores_can_be_permuted(target, metric)
     task = hold_out_task(estimator, X, target, None)
     if task.refits:
         raise ValueError(
@@ -144,29 +141,40 @@ def permutation_test(
     candidates = task.candidate_alphas(alphas)
     plan = resolve_cv(task, cv, [metric])
     if plan.name == PAIR:
-        mean_scores = _leave_pair_out_scores(task, candidates, metric)
+        mean_scores_of = _leave_pair_out_scores(task, candidates, metric)
     else:
         problem = PermutedProblem(estimator, X, candidates, plan, metric)
-        mean_scores = _hold_out_scores(problem, target, task.graph)
+        mean_scores_of = _hold_out_scores(problem, target, task.graph)
 
+    # Score of the best alpha for each permutation; the first is the original order
     n_alphas = len(candidates)
     n_outputs = math.prod(task.output_shape)
-    rng = check_random_state(random_state)
     chunk_size = max(1, CHUNK_ENTRIES // (task.graph.n_items * n_outputs * n_alphas))
-    scores = []
+    rng = check_random_state(random_state)
+    best_scores = []
     for orders in _permutations(task.graph.groups, n_permutations, chunk_size, rng):
-        by_permutation = mean_scores(orders).reshape(n_alphas, -1, n_outputs).mean(axis=2)
-        scores.append(_best_over_alphas(by_permutation, metric))
-    observed, null = np.split(np.concatenate(scores), [1])
-    check_defined(metric, observed)
-    score = float(observed[0])
+        by_output = mean_scores_of(orders).reshape(n_alphas, -1, n_outputs)
+        best_scores.append(_best_over_alphas(by_output.mean(axis=2), metric))
+    all_scores = np.concatenate(best_scores)
+    check_defined(metric, all_scores[:1])
+    observed_score = float(all_scores[0])
+    null_scores = all_scores[1:]
     return PermutationTest(
-        pvalue=_pvalue(score, null, metric.greater_is_better),
-        score=score,
-        null_scores=null,
+        pvalue=_pvalue(observed_score, null_scores, metric.greater_is_better),
+        score=observed_score,
+        null_scores=null_scores,
         n_permutations=n_permutations,
         metric=metric.name,
     )
+
+
+def _check_that_scores_can_be_permuted(target: TrainingTarget, metric: Metric) -> None:
+    """Raise an error for explicit edges, and for a single list whose scores are all equal."""
+    if isinstance(target, Preferences):
+        unchanged_order = np.arange(target.graph.n_items)
+        target.graph.permuted(unchanged_order)  # explicit edges raise an error
+    elif target.groups.n_groups == 1 and metric.name in PAIRWISE:
+        metric(target.y, target.y, undefined="raise", sample_weight=target.weight)
 
 
 def _best_over_alphas(scores: Array, metric: Metric) -> Array:
@@ -218,20 +226,22 @@ def _hold_out_scores(
     If the pairs are the same for every y, all permutations are outputs of one model.
     """
 
-    def permuted(order: Indices) -> TrainingTarget:
+    def permuted_target(order: Indices) -> TrainingTarget:
         if isinstance(target, Preferences):
             return replace(target, graph=target.graph.permuted(order))
         return replace(target, y=target.y[order])
 
     def mean_scores_together(orders: Indices) -> Array:
+        # Each permutation is an output of one problem
         assert isinstance(target, Relevance)
         permuted_y = target.y[orders].reshape(len(orders), -1)
         return problem.mean_scores(replace(target, y=permuted_y))
 
     def mean_scores_one_by_one(orders: Indices) -> Array:
-        columns = [problem.mean_scores(permuted(order)) for order in orders.T]
-        return np.concatenate(columns, axis=1)
+        mean_scores = [problem.mean_scores(permuted_target(order)) for order in orders.T]
+        return np.concatenate(mean_scores, axis=1)
 
+    # With ties="include" the pairs, and so the matrices, do not depend on y
     has_fixed_pairs = isinstance(target, Relevance) and graph.ties == "include"
     if has_fixed_pairs:
         return mean_scores_together
@@ -243,23 +253,25 @@ def _permutations(
 ) -> Iterator[Indices]:
     """The items in their order, then permutations inside groups, as columns of chunks."""
     n_items = len(codes)
-    by_group = np.argsort(codes, kind="stable")
+    rows_by_group = np.argsort(codes, kind="stable")
     for start in range(0, n_permutations + 1, chunk_size):
         stop = min(start + chunk_size, n_permutations + 1)
         orders = np.empty((n_items, stop - start), dtype=np.intp)
         for column, permutation in enumerate(range(start, stop)):
-            if permutation == 0:
+            if permutation == 0:  # the original order
                 orders[:, column] = np.arange(n_items)
-            else:  # groups stay in place, and their items are in random order
-                orders[by_group, column] = np.argsort(codes + rng.random_sample(n_items))
+            else:
+                # rows of each group in random order: sort by code plus a fraction below 1
+                shuffled_by_group = np.argsort(codes + rng.random_sample(n_items))
+                orders[rows_by_group, column] = shuffled_by_group
         yield orders
 
 
-def _pvalue(observed: float, null: Array, greater_is_better: bool) -> float:
+def _pvalue(observed: float, null_scores: Array, greater_is_better: bool) -> float:
     """Share of permutations at least as good as the data; undefined ones and the data count."""
-    gain = null - observed
+    gain = null_scores - observed
     if not greater_is_better:
         gain = -gain
     tolerance = EQUAL_SCORES * max(1.0, abs(observed))
-    is_as_good = np.isnan(null) | (gain >= -tolerance)
-    return float((1 + is_as_good.sum()) / (1 + len(null)))
+    is_at_least_as_good = np.isnan(null_scores) | (gain >= -tolerance)
+    return float((1 + is_at_least_as_good.sum()) / (1 + len(null_scores)))

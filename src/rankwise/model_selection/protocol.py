@@ -53,9 +53,9 @@ class HeldOutPairs(NamedTuple):
 
     def disagreement(self, alphas: Array, scores: Array | None = None) -> Array:
         """Share of wrongly ordered pairs, (n_outputs, n_alphas); also for other scores."""
-        y = self.scores
-        if scores is not None:
-            y = scores
+        y = scores
+        if y is None:
+            y = self.scores
         return pair_disagreement(self.spectrum, y, alphas, self.beta)
 
     def differences(self, alpha: float, n_entries: int) -> Iterator[tuple[slice, Array]]:
@@ -197,12 +197,12 @@ class HoldOutTask(CandidateTask):
         rows: Indices | None = None,
         n_rows: int | None = None,
     ) -> None:
+        if n_rows is None:
+            n_rows = graph.n_items
         self.learner = learner
         self.graph = graph
         self.rows = rows
-        self.n_rows = graph.n_items
-        if n_rows is not None:
-            self.n_rows = n_rows
+        self.n_rows = n_rows
 
     def refits_folds(self, n_folds: int) -> bool:
         """Whether each fold is refitted, by default as `refits` says.
@@ -235,10 +235,11 @@ class HoldOutTask(CandidateTask):
             Held-out scores.
         """
         n_outputs = math.prod(self.output_shape)
-        scores = np.empty((self.graph.n_items, n_outputs, len(candidates)))
+        n_candidates = len(candidates)
+        scores = np.empty((self.graph.n_items, n_outputs, n_candidates))
         for fold in track(folds, "refitting without a fold"):
-            held_out = self.scores_without(fold, candidates)
-            scores[fold] = held_out.reshape(len(fold), n_outputs, len(candidates))
+            scores_of_fold = self.scores_without(fold, candidates)
+            scores[fold] = scores_of_fold.reshape(len(fold), n_outputs, n_candidates)
         return scores
 
     def scores_without(self, test_items: Indices, candidates: CandidateGrid) -> Array:
@@ -338,12 +339,15 @@ def pair_distance(loss: SquaredLoss, features: SolverInput) -> float:
     The sum of the eigenvalues of the system that RankRLS solves.
     """
     if features.columns is not None:
-        return float(np.maximum(loss.norms(features.columns), 0.0).sum())
+        # trace of Rᵀ A R: sum of rᵀ A r over the columns r
+        column_terms = np.maximum(loss.norms(features.columns), 0.0)
+        return float(column_terms.sum())
     if features.method == "dual":
+        # trace of A K with the kernel matrix K, in blocks of columns
         K = features.matrix
         trace = 0.0
         for start in range(0, len(K), SPARSE_COLUMNS):
-            columns = loss.times_A(K[:, start : start + SPARSE_COLUMNS])
-            trace += np.trace(columns[start:])
+            product_columns = loss.times_A(K[:, start : start + SPARSE_COLUMNS])
+            trace += np.trace(product_columns[start:])
         return float(trace)
     return float(loss.norms(features.matrix).sum())

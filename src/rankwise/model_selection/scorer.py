@@ -32,7 +32,8 @@ def group_metadata(
 
 def needs_groups(estimator: BaseEstimator, method: str = "predict") -> bool:
     """Whether a method, or a pipeline step before it, requests the groups of the items."""
-    return bool(group_metadata(estimator, method, True))
+    any_groups = True  # only whether they are requested is asked
+    return bool(group_metadata(estimator, method, any_groups))
 
 
 def predict_items(estimator: BaseEstimator, X: MatrixLike, groups: ArrayLike | None) -> Numbers:
@@ -103,9 +104,9 @@ class RankingScorer:
         y, groups, weights = unpack_target(y, groups, sample_weight)
         if weights is not None:
             options["sample_weight"] = weights
-        predicted = predict_items(estimator, X, groups)
+        scores = predict_items(estimator, X, groups)
         try:
-            value = float(np.mean(self.metric(y, predicted, groups, **options)))
+            value = float(np.mean(self.metric(y, scores, groups, **options)))
         except UndefinedMetricError:
             if options.get("undefined") == "raise":
                 raise
@@ -188,9 +189,10 @@ def make_ranking_scorer(metric: str | Metric, **options: Any) -> RankingScorer:
 
 def _check_options(metric: Metric, options: dict[str, Any]) -> None:
     """Raise an error for options that the metric does not accept, before a search begins."""
+    # Evaluate two items, so that a wrong option raises its error now
     y = [1, 0]
     try:
-        metric(y, y, **{**options, "undefined": "nan"})
+        metric(y, y, **options | {"undefined": "nan"})
     except TypeError as error:
         raise ValueError(f"{metric.name} has no such option: {error}.") from None
     metric(y, y, undefined=options.get("undefined", "nan"))
