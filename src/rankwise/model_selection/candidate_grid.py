@@ -43,6 +43,7 @@ class CandidateGrid:
 
     def __init__(self, axes: dict[str, Array]) -> None:
         self.axes = axes
+        # One row per combination; the first parameter varies fastest
         grid = np.stack(np.meshgrid(*axes.values(), indexing="ij"), axis=-1)
         self.table = grid.reshape(-1, len(axes), order="F")
 
@@ -66,16 +67,20 @@ class CandidateGrid:
         int
             Row of `table`.
         """
-        best = np.flatnonzero(gain >= np.nanmax(gain) - EQUAL_SCORES)
+        best_candidates = np.flatnonzero(gain >= np.nanmax(gain) - EQUAL_SCORES)
+        # Of equal candidates take the simplest model, by one parameter after the other
         for name, values in zip(self.axes, self.table.T, strict=True):
-            simplicity = SIMPLER_DIRECTION[name] * values[best]
-            best = best[simplicity == simplicity.max()]
-        return int(best[0])
+            simplicity = SIMPLER_DIRECTION[name] * values[best_candidates]
+            is_simplest = simplicity == simplicity.max()
+            best_candidates = best_candidates[is_simplest]
+        return int(best_candidates[0])
 
     def line(self, index: int, name: str) -> Indices:
         """Candidates that differ from the one at `index` in the parameter `name` only."""
-        other_parameters = np.delete(self.table, list(self.axes).index(name), axis=1)
-        return np.flatnonzero((other_parameters == other_parameters[index]).all(axis=1))
+        column = list(self.axes).index(name)
+        other_parameters = np.delete(self.table, column, axis=1)
+        has_same_values = (other_parameters == other_parameters[index]).all(axis=1)
+        return np.flatnonzero(has_same_values)
 
 
 def default_alphas(scale: float, decades: tuple[float, float] = ALPHA_DECADES) -> Array:
@@ -95,6 +100,7 @@ def default_alphas(scale: float, decades: tuple[float, float] = ALPHA_DECADES) -
     """
     if not scale > 0:  # constant features: every alpha gives the same model
         scale = 1.0
-    first_half_decade, last_half_decade = np.rint(2 * np.array(decades))
-    exponents = np.arange(first_half_decade, last_half_decade + 1) / 2
+    first_decade, last_decade = decades
+    half_decades = np.arange(np.rint(2 * first_decade), np.rint(2 * last_decade) + 1)
+    exponents = half_decades / 2
     return np.asarray(scale * 10.0**exponents)

@@ -21,7 +21,7 @@ from rankwise.arrays import Array, Indices, Numbers
 ROUNDING_OF_COUNT = 1e-9  # of a number of lists multiplied by the level
 
 
-def group_max(values: Numbers, lists: Indices) -> Array:
+def max_by_list(values: Numbers, lists: Indices) -> Array:
     """The largest value of each list."""
     n_lists = lists.max(initial=-1) + 1
     largest = np.full(n_lists, -np.inf)
@@ -31,7 +31,8 @@ def group_max(values: Numbers, lists: Indices) -> Array:
 
 def gap_to_top(scores: Array, lists: Indices) -> Array:
     """Difference between the highest score of the list and the score of each item."""
-    return np.asarray(group_max(scores, lists)[lists] - scores)
+    highest_of_list = max_by_list(scores, lists)
+    return np.asarray(highest_of_list[lists] - scores)
 
 
 def held_out_gaps(y: Array, scores: Array, lists: Indices, grade: float | None = None) -> Array:
@@ -58,14 +59,19 @@ def held_out_gaps(y: Array, scores: Array, lists: Indices, grade: float | None =
     scores = scores[is_defined]
     _, lists = np.unique(lists[is_defined], return_inverse=True)
     if grade is None:
-        is_best = y == group_max(y, lists)[lists]
+        highest_y_of_list = max_by_list(y, lists)
+        is_requested = y == highest_y_of_list[lists]
     else:
-        is_best = y >= grade
-    gaps_of_best = np.where(is_best, gap_to_top(scores, lists), np.inf)
-    smallest_gap = -group_max(-gaps_of_best, lists)
-    n_best = np.bincount(lists, is_best)
+        is_requested = y >= grade
+
+    # Distance from the highest score of a list to its highest requested item
+    gaps_of_requested = np.where(is_requested, gap_to_top(scores, lists), np.inf)
+    smallest_gap = -max_by_list(-gaps_of_requested, lists)
+
+    # Lists without a requested item, or with nothing else, say nothing
+    n_requested = np.bincount(lists, is_requested)
     n_items = np.bincount(lists)
-    is_informative = (n_best > 0) & (n_best < n_items)
+    is_informative = (n_requested > 0) & (n_requested < n_items)
     return np.sort(smallest_gap[is_informative])
 
 
@@ -80,6 +86,7 @@ def conformal_quantile(gaps: Array, level: float) -> float:
     if not 0 < level < 1:
         raise ValueError(f"level={level!r}; expected a number between 0 and 1.")
     n_lists = len(gaps)
+    # The ⌈(n + 1) · level⌉-th smallest gap
     rank = math.ceil((n_lists + 1) * level - ROUNDING_OF_COUNT)
     if rank > n_lists:
         n_needed = math.ceil(level / (1 - level) - ROUNDING_OF_COUNT)
@@ -95,4 +102,5 @@ def conformal_quantile(gaps: Array, level: float) -> float:
 
 def in_best_set(scores: Array, lists: Indices, gaps: Array, level: float) -> NDArray[np.bool_]:
     """Whether each item belongs to the prediction set of its list at this level."""
-    return np.asarray(gap_to_top(scores, lists) <= conformal_quantile(gaps, level))
+    largest_gap = conformal_quantile(gaps, level)
+    return np.asarray(gap_to_top(scores, lists) <= largest_gap)

@@ -125,8 +125,9 @@ def cross_val_predict_groups(
     if alphas is not None and "alpha" not in task.parameters:
         raise ValueError(f"{type(estimator).__name__} has no alpha; omit alphas.")
     candidates = task.candidate_alphas(alphas)
-    scores = task.held_out(make_folds(cv, task.graph), candidates)
-    scores = by_row(task, scores)
+    folds = make_folds(cv, task.graph)
+    scores_of_items = task.held_out(folds, candidates)  # (n_items, n_outputs, n_alphas)
+    scores = by_row(task, scores_of_items)  # rows of X without a score are NaN
     scores = scores.reshape(len(scores), *task.output_shape, len(candidates))
     if alphas is None:
         return scores[..., 0]
@@ -177,8 +178,8 @@ class LeavePairOut:
         alpha = self._only_alpha("blocks(alpha)")
         n_items = len(self._pairs.scores)
         differences = np.empty((n_items, n_items, *self._shape))
-        for rows, block in self.blocks(alpha):
-            differences[rows] = block
+        for rows, differences_of_rows in self.blocks(alpha):
+            differences[rows] = differences_of_rows
         return differences
 
     def predictions(self, pairs: ArrayLike, alpha: float | None = None) -> Array:
@@ -209,15 +210,16 @@ class LeavePairOut:
         """
         if alpha is None:
             alpha = self._only_alpha("predictions(pairs, alpha)")
-        pair_array = np.asarray(pairs, dtype=np.intp)
-        if pair_array.ndim != 2 or pair_array.shape[1] != 2:
+        row_numbers = np.asarray(pairs, dtype=np.intp)
+        if row_numbers.ndim != 2 or row_numbers.shape[1] != 2:
             raise ValueError(
-                f"pairs has shape {pair_array.shape}; expected two row numbers for each pair."
+                f"pairs has shape {row_numbers.shape}; expected two row numbers for each pair."
             )
-        if (pair_array[:, 0] == pair_array[:, 1]).any():
+        is_same_item = row_numbers[:, 0] == row_numbers[:, 1]
+        if is_same_item.any():
             raise ValueError("pairs contains an item twice; expected two different items.")
-        predictions = self._pairs.predictions(float(alpha), pair_array)
-        return predictions.reshape(len(pair_array), 2, *self._shape)
+        predictions = self._pairs.predictions(float(alpha), row_numbers)
+        return predictions.reshape(len(row_numbers), 2, *self._shape)
 
     def _only_alpha(self, alternative: str) -> float:
         """The alpha, if there is one."""
@@ -242,8 +244,9 @@ class LeavePairOut:
         block : ndarray of shape (n_rows, n_items) or (n_rows, n_items, n_outputs)
             Differences of scores.
         """
-        for rows, block in self._pairs.differences(float(alpha), BLOCK_ENTRIES):
-            yield rows, block.reshape(*block.shape[:2], *self._shape)
+        for rows, differences in self._pairs.differences(float(alpha), BLOCK_ENTRIES):
+            n_rows, n_items = differences.shape[:2]
+            yield rows, differences.reshape(n_rows, n_items, *self._shape)
 
 
 @single_threaded
@@ -293,7 +296,7 @@ def leave_pair_out(
     candidates = task.candidate_alphas(alphas)
     checked_alphas = candidates.axes["alpha"]
     pairs = task.pairs()
-    n_pairs = _count_pairs(pairs.scores)
+    n_pairs = _count_pairs_with_different_scores(pairs.scores)
     disagreement = pairs.disagreement(checked_alphas)
     disagreement = disagreement.reshape(*task.output_shape, len(checked_alphas))
     if alphas is None:
@@ -309,19 +312,22 @@ def leave_pair_out(
 
 def _number_if_scalar(values: Numbers) -> Numbers | float:
     """The values, or a Python number if the array has no axes."""
-    if values.ndim:
+    is_scalar = values.ndim == 0
+    if not is_scalar:
         return values
     number: float = values.item()
     return number
 
 
-def _count_pairs(scores: Array) -> NDArray[np.int64]:
+def _count_pairs_with_different_scores(scores: Array) -> NDArray[np.int64]:
     """Number of pairs with different scores, for each output."""
     n_items, n_outputs = scores.shape
-    n_pairs = np.full(n_outputs, n_items * (n_items - 1) // 2, dtype=np.int64)
+    n_all_pairs = n_items * (n_items - 1) // 2
+    n_pairs = np.full(n_outputs, n_all_pairs, dtype=np.int64)
     for output in range(n_outputs):
-        _, n_equal = np.unique(scores[:, output], return_counts=True)
-        n_pairs[output] -= (n_equal * (n_equal - 1) // 2).sum()
+        _, level_sizes = np.unique(scores[:, output], return_counts=True)
+        n_tied_pairs = (level_sizes * (level_sizes - 1) // 2).sum()
+        n_pairs[output] -= n_tied_pairs
     if (n_pairs == 0).any():
         raise UndefinedMetricError(
             "leave-pair-out is undefined: all scores are equal, so no pair has an order to predict."

@@ -11,65 +11,82 @@ from rankwise.arrays import Array, Indices
 from rankwise.graphs import PairGraph, PreferenceGraph
 from rankwise.model_selection.folds import Folds, fold_of_item
 
-TIED = 1e-13  # of the largest target: preferences that cancel up to rounding
+RELATIVE_ROUNDING = 1e-13  # of the largest target: preferences that cancel up to rounding
 
 
 def _folds_with_all_preferences(
     graph: PreferenceGraph, targets: Array, fold: Indices, is_closed: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
     """For each fold and output: do all items with a preference lie in this fold?"""
-    if graph.is_complete:  # in one list these are the items whose y is not the median
-        y = np.asarray(graph.y).reshape(targets.shape)
-        median = np.sort(y, axis=0)[(len(y) - 1) // 2]
-        has_preference = y != median
-    else:
-        has_preference = np.abs(targets) > TIED * np.abs(targets).max(axis=0)
     n_folds = len(is_closed)
+    has_preference = _has_preference(graph, targets)
+    # First and last fold with such an item, for each output
     first_fold = np.where(has_preference, fold[:, None], n_folds).min(axis=0)
     last_fold = np.where(has_preference, fold[:, None], -1).max(axis=0)
     is_last_fold = np.arange(n_folds)[:, None] == last_fold
-    has_no_preference = first_fold > last_fold
-    contains_all = ((first_fold == last_fold) & is_last_fold) | has_no_preference
+    there_is_none = first_fold > last_fold
+    contains_all = ((first_fold == last_fold) & is_last_fold) | there_is_none
+    # If pairs cross a fold, preferences may cancel between folds: the other items must be tied, too
     for k in np.flatnonzero(contains_all.any(axis=1) & ~is_closed):
-        contains_all[k] &= _is_tied(graph, np.flatnonzero(fold != k))
+        other_items = np.flatnonzero(fold != k)
+        contains_all[k] &= _are_tied_in_groups(graph, other_items)
     return np.asarray(contains_all)
 
 
-def _is_tied(graph: PreferenceGraph, items: Indices) -> NDArray[np.bool_]:
+def _has_preference(graph: PreferenceGraph, targets: Array) -> NDArray[np.bool_]:
+    """Whether the preferences of each item do not cancel, shape (n_items, n_outputs)."""
+    if graph.is_complete:  # in one list these are the items whose y is not the median
+        y = np.asarray(graph.y).reshape(targets.shape)
+        median = np.sort(y, axis=0)[(len(y) - 1) // 2]
+        return np.asarray(y != median)
+    largest_target = np.abs(targets).max(axis=0)
+    return np.asarray(np.abs(targets) > RELATIVE_ROUNDING * largest_target)
+
+
+def _are_tied_in_groups(graph: PreferenceGraph, items: Indices) -> NDArray[np.bool_]:
     """For each output: do these items have equal y in each group? Never for explicit edges."""
     if not graph.has_relevance:
         return np.zeros(1, dtype=bool)
     if graph.item_weights is not None:
-        items = items[graph.item_weights[items] > 0]
+        has_weight = graph.item_weights[items] > 0
+        items = items[has_weight]
     y = graph.y.reshape(graph.n_items, -1)[items]
-    _, first_of_group, group = np.unique(
+    _, first_of_group, group_of_item = np.unique(
         graph.groups[items], return_index=True, return_inverse=True
     )
-    return np.asarray((y[first_of_group][group] == y).all(axis=0))
+    first_y_of_group = y[first_of_group]
+    return np.asarray((first_y_of_group[group_of_item] == y).all(axis=0))
 
 
 def closed_folds(graph: PreferenceGraph, folds: Folds) -> NDArray[np.bool_]:
     """For each fold: does no edge leave it?"""
-    fold = fold_of_item(folds, graph.n_items)
+    fold_of_items = fold_of_item(folds, graph.n_items)
     is_closed = np.ones(len(folds), dtype=bool)
     partitions = [graph.components]
     if not graph.has_relevance and graph.group_weight == "groups":
         partitions.append(graph.groups)  # the weight of an edge depends on the others of its group
-    for component in partitions:
-        n_components = component.max() + 1
-        first_fold = np.full(n_components, len(folds))
-        last_fold = np.full(n_components, -1)
-        np.minimum.at(first_fold, component, fold)
-        np.maximum.at(last_fold, component, fold)
+    for part_of_item in partitions:
+        # A part is split if its items are in several folds, none of which is then closed
+        n_parts = part_of_item.max() + 1
+        first_fold = np.full(n_parts, len(folds))
+        last_fold = np.full(n_parts, -1)
+        np.minimum.at(first_fold, part_of_item, fold_of_items)
+        np.maximum.at(last_fold, part_of_item, fold_of_items)
         is_split = first_fold != last_fold
-        is_closed[fold[is_split[component]]] = False
+        folds_with_split_parts = fold_of_items[is_split[part_of_item]]
+        is_closed[folds_with_split_parts] = False
     return is_closed
 
 
 def edges_of_folds(graph: PairGraph, folds: Folds) -> Folds:
     """Edges that touch each fold."""
-    fold = fold_of_item(folds, graph.n_items)
-    ends = np.concatenate([fold[graph.winner], fold[graph.loser]])
-    order = np.argsort(ends, kind="stable")
-    bounds = np.searchsorted(ends[order], np.arange(len(folds) + 1))
-    return [np.unique(order[a:b] % graph.n_pairs) for a, b in itertools.pairwise(bounds)]
+    fold_of_items = fold_of_item(folds, graph.n_items)
+    # Both ends of all edges, sorted by their fold
+    fold_of_end = np.concatenate([fold_of_items[graph.winner], fold_of_items[graph.loser]])
+    ends_by_fold = np.argsort(fold_of_end, kind="stable")
+    boundaries = np.searchsorted(fold_of_end[ends_by_fold], np.arange(len(folds) + 1))
+    edges = []
+    for start, stop in itertools.pairwise(boundaries):
+        edge_of_end = ends_by_fold[start:stop] % graph.n_pairs
+        edges.append(np.unique(edge_of_end))
+    return edges

@@ -66,15 +66,16 @@ def make_folds(cv: CrossValidation, graph: PreferenceGraph) -> Folds:
             f"cv={cv!r} is unknown here; use None, a number of folds, a splitter or its splits."
         )
     if isinstance(cv, int | np.integer):
-        cv = _splitter(int(cv), graph)
+        cv = _make_splitter(int(cv), graph)
     if not isinstance(cv, Splitter):
         return _check_splits(list(cv), graph.n_items)
     y = None
     if graph.has_relevance:
         y = graph.y
+    X_without_values = np.empty((graph.n_items, 1))
     with warnings.catch_warnings():  # splitters that ignore groups say so
         warnings.filterwarnings("ignore", "The groups parameter is ignored", UserWarning)
-        splits = list(cv.split(np.empty((graph.n_items, 1)), y, graph.groups))
+        splits = list(cv.split(X_without_values, y, graph.groups))
     return _check_splits(splits, graph.n_items)
 
 
@@ -92,7 +93,7 @@ def _one_group_folds(graph: PreferenceGraph) -> Folds:
     return folds
 
 
-def _splitter(n_folds: int, graph: PreferenceGraph) -> Splitter:
+def _make_splitter(n_folds: int, graph: PreferenceGraph) -> Splitter:
     """Splitter of scikit-learn for a number of folds of groups, or of items of one list."""
     has_groups = graph.n_groups > 1
     unit = "items"
@@ -133,13 +134,15 @@ def _check_splits(splits: list[Split], n_items: int, unit: str = "items") -> Fol
     for k, (train, test) in enumerate(splits):
         train_items = _item_numbers(train)
         test_items = _item_numbers(test)
-        if not np.array_equal(np.sort(np.concatenate([train_items, test_items])), all_items):
+        used_items = np.sort(np.concatenate([train_items, test_items]))
+        if not np.array_equal(used_items, all_items):
             raise ValueError(
                 f"fold {k} of cv must train on exactly the {unit} that it does not hold out; it "
                 f"trains on {len(train_items)} and holds out {len(test_items)} of {n_items}."
             )
         folds.append(np.sort(test_items).astype(np.intp))
-    if not np.array_equal(np.sort(np.concatenate(folds)), all_items):
+    held_out_items = np.sort(np.concatenate(folds))
+    if not np.array_equal(held_out_items, all_items):
         raise ValueError(
             f"cv must hold out each of the {n_items} {unit} once (as KFold and GroupKFold do, and "
             "ShuffleSplit does not)."
@@ -149,10 +152,10 @@ def _check_splits(splits: list[Split], n_items: int, unit: str = "items") -> Fol
 
 def _item_numbers(items: ArrayLike) -> NDArray[np.intp]:
     """Numbers of items from numbers or from a boolean mask."""
-    items = np.asarray(items)
-    if items.dtype == bool:
-        return np.flatnonzero(items)
-    return items
+    numbers_or_mask = np.asarray(items)
+    if numbers_or_mask.dtype == bool:
+        return np.flatnonzero(numbers_or_mask)
+    return numbers_or_mask
 
 
 def edge_folds(cv: CrossValidation, n_edges: int) -> Folds:
@@ -167,8 +170,9 @@ def edge_folds(cv: CrossValidation, n_edges: int) -> Folds:
             f"over edges, from 2 to {n_edges}, or splits of them. Build the PairGraph with the "
             "groups of the items to hold out groups."
         )
-    fold = np.random.default_rng(0).permutation(n_edges) % int(cv)
-    return [np.flatnonzero(fold == k) for k in range(int(cv))]
+    n_folds = int(cv)
+    fold_of_edge = np.random.default_rng(0).permutation(n_edges) % n_folds
+    return [np.flatnonzero(fold_of_edge == fold) for fold in range(n_folds)]
 
 
 class CrossValidationPlan(NamedTuple):
@@ -256,7 +260,7 @@ def resolve_cv(
     if name == EDGES:
         return CrossValidationPlan(name, edge_folds(cv, graph.n_pairs))
     folds = make_folds(cv, graph)
-    if name == GROUPS and cuts_groups(folds, graph):
+    if name == GROUPS and splits_a_group(folds, graph):
         name = ITEMS
     return CrossValidationPlan(name, folds)
 
@@ -273,12 +277,13 @@ def _check_metrics(metrics: Sequence[Metric], graph: PreferenceGraph) -> None:
             )
 
 
-def cuts_groups(folds: Folds, graph: PreferenceGraph) -> bool:
+def splits_a_group(folds: Folds, graph: PreferenceGraph) -> bool:
     """Whether items of one group are in different folds, as with a KFold of items."""
     fold = fold_of_item(folds, graph.n_items)
-    fold_of_group = np.zeros(graph.n_groups, dtype=np.intp)
-    fold_of_group[graph.groups] = fold
-    return bool((fold_of_group[graph.groups] != fold).any())
+    one_fold_of_group = np.zeros(graph.n_groups, dtype=np.intp)
+    one_fold_of_group[graph.groups] = fold
+    is_in_other_fold = fold != one_fold_of_group[graph.groups]
+    return bool(is_in_other_fold.any())
 
 
 def _auto_cv(task: CrossValidatedTask, metrics: Sequence[Metric]) -> tuple[str, int | None]:
@@ -289,16 +294,20 @@ def _auto_cv(task: CrossValidatedTask, metrics: Sequence[Metric]) -> tuple[str, 
         n_folds = REFIT_FOLDS
     if graph.hold_out_unit == "edges" and _is_mostly_connected(graph):
         return EDGES, min(n_folds, max(2, graph.n_pairs))
+
+    # Several groups: each in turn if that needs no refits
     if graph.n_units > 1 and task.refits:
         return GROUPS, min(n_folds, graph.n_units)
     if graph.n_units > 1:
         return GROUP, None
+
+    # One list: each pair in turn if there is a shortcut and the list is small, otherwise folds
     is_small = FEWEST_FOR_PAIRS <= graph.n_items <= MOST_FOR_PAIRS
     are_pairwise = all(metric.name in PAIRWISE for metric in metrics)
     if is_small and are_pairwise and task.has_pairs:
         return PAIR, None
-    n_folds_with_pair = max(2, graph.n_items // 2)
-    return ITEMS, min(n_folds, n_folds_with_pair)
+    most_folds_with_a_pair = max(2, graph.n_items // 2)
+    return ITEMS, min(n_folds, most_folds_with_a_pair)
 
 
 def _is_mostly_connected(graph: PreferenceGraph) -> bool:
@@ -307,5 +316,6 @@ def _is_mostly_connected(graph: PreferenceGraph) -> bool:
         return True
     if not isinstance(graph, PairGraph) or graph.has_groups:
         return False
-    n_edges = np.bincount(graph.groups[graph.winner])  # of each component
-    return bool(2 * n_edges.max() > graph.n_pairs)
+    # Without groups of the user, the groups are the connected components
+    n_edges_of_component = np.bincount(graph.groups[graph.winner])
+    return bool(2 * n_edges_of_component.max() > graph.n_pairs)

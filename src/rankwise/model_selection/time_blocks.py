@@ -35,21 +35,28 @@ def time_series_blocks(time: ArrayLike, groups: Groups, n_blocks: int = N_BLOCKS
         Rows of each block.
     """
     n_items = len(groups.codes)
-    days = in_days(as_times(as_array(time, "time"), n_items, "row"))
-    unit = groups.codes
+    day_of_item = in_days(as_times(as_array(time, "time"), n_items, "row"))
+
+    # Units that stay together: groups at their latest time, or the items of one list
+    unit_of_item = groups.codes
     if groups.n_groups == 1:
-        unit = np.arange(n_items)
-    last_day = np.full(unit.max() + 1, -np.inf)
-    np.maximum.at(last_day, unit, days)
-    distinct_days, day_number = np.unique(last_day, return_inverse=True)
+        unit_of_item = np.arange(n_items)
+    n_units = unit_of_item.max() + 1
+    day_of_unit = np.full(n_units, -np.inf)
+    np.maximum.at(day_of_unit, unit_of_item, day_of_item)
+    distinct_days, day_number_of_unit = np.unique(day_of_unit, return_inverse=True)
     if len(distinct_days) < 2:
         raise ValueError(
             "all rows have the same time, so no group is later than another; pass the time of each "
             "row or group, or omit time."
         )
-    last_unit = np.cumsum(np.bincount(day_number)) - 1  # of each day, in the order of time
-    block_of_day = np.minimum(last_unit * n_blocks // len(last_day), n_blocks - 1)
-    _, block = np.unique(block_of_day[day_number], return_inverse=True)
-    if block.max() == 0:  # nearly all units have the latest time
-        block = (day_number == day_number.max()).astype(np.intp)
-    return [np.flatnonzero(block[unit] == k) for k in range(block.max() + 1)]
+
+    # Blocks of about equal numbers of units, without splitting a day
+    last_unit_of_day = np.cumsum(np.bincount(day_number_of_unit)) - 1
+    block_of_day = np.minimum(last_unit_of_day * n_blocks // n_units, n_blocks - 1)
+    _, block_of_unit = np.unique(block_of_day[day_number_of_unit], return_inverse=True)
+    if block_of_unit.max() == 0:  # nearly all units have the latest time: earlier, and latest
+        is_latest = day_number_of_unit == day_number_of_unit.max()
+        block_of_unit = is_latest.astype(np.intp)
+    block_of_item = block_of_unit[unit_of_item]
+    return [np.flatnonzero(block_of_item == block) for block in range(block_of_unit.max() + 1)]

@@ -45,21 +45,23 @@ def curves_of_search(search: BaseEstimator) -> list[ValidationCurve]:
     """One curve for each row of ``cv_results_["mean_score"]`` of a fitted search."""
     results = search.cv_results_
     best_params = search.best_params_
+    parameter = "n_basis"
+    if "alphas" in results:
+        parameter = "alpha"
     curves: list[ValidationCurve] = []
     has_chosen = False
     for k, params in enumerate(results["params"]):
-        searched = {name: value for name, value in params.items() if name in best_params}
-        is_chosen = not has_chosen and searched.items() <= best_params.items()
-        has_chosen |= is_chosen
-        if "alphas" in results:
-            parameter = "alpha"
+        searched_params = {name: value for name, value in params.items() if name in best_params}
+        # The first candidate with the best parameters; there may be equal ones
+        is_best = searched_params.items() <= best_params.items()
+        is_chosen = is_best and not has_chosen
+        has_chosen = has_chosen or is_chosen
+        x = results["n_basis"]
+        if parameter == "alpha":
             x = results["alphas"][k]
-        else:
-            parameter = "n_basis"
-            x = results["n_basis"]
         error = None
         if "standard_error" in results:
             error = results["standard_error"][k]
         by_group = results["group_score"][k]
-        curves.append(ValidationCurve(searched, parameter, x, by_group, is_chosen, error))
+        curves.append(ValidationCurve(searched_params, parameter, x, by_group, is_chosen, error))
     return curves

@@ -21,7 +21,7 @@ from rankwise.graphs import PreferenceGraph
 from rankwise.graphs.supervision import TargetLike, pack_weights
 from rankwise.groups import encode_groups, indices_by_group
 from rankwise.metrics.grades import LARGEST_GRADE
-from rankwise.model_selection.conformal import group_max, held_out_gaps, in_best_set
+from rankwise.model_selection.conformal import held_out_gaps, in_best_set, max_by_list
 from rankwise.model_selection.folds import (
     EXACT_FOLDS,
     FEWEST_FOR_PAIRS,
@@ -484,8 +484,8 @@ def gaps_of_grades(left_out: LeftOut) -> tuple[Array, list[Array]]:
         return np.empty(0), [np.empty(0)]
     y = np.asarray(graph.y).reshape(graph.n_items)
     unit_of = fold_of_item(left_out.units.members, graph.n_items)
-    last_unit = group_max(unit_of, graph.groups)
-    first_unit = -group_max(-unit_of, graph.groups)
+    last_unit = max_by_list(unit_of, graph.groups)
+    first_unit = -max_by_list(-unit_of, graph.groups)
     is_split = (first_unit != last_unit)[graph.groups]
     scores = left_out.scores(np.arange(graph.n_items), unit_of)
     scores[is_split | (unit_of < 0)] = np.nan
