@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankwise import RankRLS
-from rankwise.datasets import files, letor, make_ranking, read_letor, write_letor
+from rankwise.datasets import files, letor_blocks, make_ranking, read_letor, write_letor
 from rankwise.datasets.files import line_blocks
 from rankwise.errors import LetorFormatError
 
@@ -51,7 +51,7 @@ def test_the_file_is_read_as_the_chunks_are_asked_for(tmp_path, monkeypatch):
             lines.extend(range(number, number + block.count(b"\n")))
             yield number, block
 
-    monkeypatch.setattr(letor, "line_blocks", noted)
+    monkeypatch.setattr(letor_blocks, "line_blocks", noted)
     monkeypatch.setattr(files, "BLOCK_BYTES", 30)
     chunks = read_letor(path, chunks=10, n_features=1)
     assert lines == []

@@ -7,10 +7,12 @@
 """
 
 from rankwise.datasets.comparisons import pairs_from_frame, read_pairs
-from rankwise.datasets.letor import read_group_sizes, read_letor
+from rankwise.datasets.letor import read_letor
+from rankwise.datasets.letor_groups import read_group_sizes
 from rankwise.datasets.letor_writer import write_letor
 from rankwise.datasets.pair_data import PairData
-from rankwise.datasets.ranking_data import RankingData, read_ranking
+from rankwise.datasets.ranking_data import RankingData
+from rankwise.datasets.ranking_reader import read_ranking
 from rankwise.datasets.score_files import read_scores, write_scores, write_table_with_scores
 from rankwise.datasets.synthetic import RankingProblem, make_ranking
 from rankwise.datasets.teams import Teams

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, overload
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from rankwise._compiled import read_rows
-from rankwise.arrays import Array, Indices, Labels, Numbers
-from rankwise.datasets.files import PACKED, PathLike, line_blocks, numbered_lines
+from rankwise.arrays import Array, Indices, Numbers
+from rankwise.datasets.files import PathLike
+from rankwise.datasets.letor_blocks import Block, parse_blocks
+from rankwise.datasets.letor_groups import QidGroups, SizeFile, read_group_sizes, size_file_next_to
 from rankwise.datasets.ranking_data import RankingData
-from rankwise.datasets.vocabulary import MAX_LABEL, distinct_labels, finite_number, shown_value
 from rankwise.errors import LetorFormatError
 from rankwise.runtime.memory import check_matrix_fits
 from rankwise.validation import check_int
@@ -22,8 +22,6 @@ from rankwise.validation import check_int
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-MAX_COLUMNS = 2**27  # with more columns n_features= is required: a model has as many coefficients
-MAX_SIZE_DIGITS = 15  # of the size of a group
 
 _MIN_DENSE_SHARE = 1 / 3  # a matrix is dense if at least this share of its entries is written
 
@@ -219,7 +217,7 @@ def read_letor(
     for name, number in {"n_features": n_features, "chunks": chunks}.items():
         if number is not None:
             check_int(name, number, "or None", least=1)
-    reader = _Reader(paths, group_sizes, value_type, n_features, sparse, zero_based, ids)
+    reader = _LetorReader(paths, group_sizes, value_type, n_features, sparse, zero_based, ids)
     if chunks is None:
         return reader.read_all()
     return reader.read_chunks(chunks)
@@ -236,54 +234,8 @@ def _as_paths(path: PathLike | Sequence[PathLike]) -> list[str]:
     return paths
 
 
-# Rows -------------------------------------------------------------------------------------------
-
-
-class _ParsedRows(NamedTuple):
-    """What `read_rows` finds in a text; spans are begin and end in bytes, −1 for none."""
-
-    labels: Array
-    n_entries: Indices
-    columns: NDArray[np.int32]
-    values: Array
-    lines: Indices  # counted from 0
-    qid_spans: Indices
-    starts_of_runs: Indices  # rows whose qid differs from that of the previous row
-    comment_spans: Indices
-    n_bytes_read: int  # less than the length of the text if a line cannot be read
-
-
-class _Block(NamedTuple):
-    """Complete lines of a file, and the rows in them."""
-
-    path: str
-    text: bytes
-    first_line: int
-    parsed: _ParsedRows
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return len(self.parsed.labels)
-
-    def line_of_row(self, row: int) -> int:
-        """Return the number of the line of a row, counted from 1."""
-        return self.first_line + int(self.parsed.lines[row])
-
-    def qid(self, row: int) -> bytes | None:
-        """Return the qid of a row; None if it has none."""
-        start, end = self.parsed.qid_spans[row]
-        if start < 0:
-            return None
-        return self.text[start:end]
-
-    def comments(self) -> list[bytes]:
-        """Return the comment of each row."""
-        return [self.text[start:end] for start, end in self.parsed.comment_spans.tolist()]
-
-
 @dataclass
-class _Reader:
+class _LetorReader:
     """Reader of several files as if they were one; `read_letor` documents the parameters."""
 
     paths: list[str]
@@ -296,15 +248,15 @@ class _Reader:
 
     def read_all(self) -> RankingData:
         """Return all rows."""
-        groups = _QidGroups(must_be_consecutive=False)
+        groups = QidGroups(must_be_consecutive=False)
         rows = _concatenate(self._read_blocks(groups))
         return self._ranking_data(rows, groups)
 
     def read_chunks(self, n_rows: int) -> Iterator[RankingData]:
         """Yield chunks of whole groups with at least n_rows rows; the last may have fewer."""
         if self.n_features is None:
-            self.n_features = self._largest_feature_id()
-        groups = _QidGroups(must_be_consecutive=True)
+            self.n_features = self._count_columns()
+        groups = QidGroups(must_be_consecutive=True)
         pending: list[Rows] = []  # rows that are not in a chunk yet
         for rows in self._read_blocks(groups):
             pending.append(rows)
@@ -322,20 +274,21 @@ class _Reader:
         if len(last_rows.labels):
             yield self._ranking_data(last_rows, groups)
 
-    def _largest_feature_id(self) -> int:
+    def _count_columns(self) -> int:
         """Return the number of columns that the features of all files need, at least 1."""
         n_columns = 1
-        for rows in self._read_blocks(_QidGroups(must_be_consecutive=True)):
+        for rows in self._read_blocks(QidGroups(must_be_consecutive=True)):
             n_columns = max(n_columns, int(rows.columns.max(initial=0)) + 1)
         return n_columns
 
-    def _read_blocks(self, groups: _QidGroups) -> Iterator[Rows]:
+    def _read_blocks(self, groups: QidGroups) -> Iterator[Rows]:
         """Yield the rows of all files in blocks; an unreadable line raises after its block."""
+        largest_value = float(np.finfo(self.dtype).max)
         n_groups_of_earlier_files = 0  # with group sizes
         for file_number, path in enumerate(self.paths):
             n_rows = 0
-            size_file: _SizeFile | None = None
-            for block in self._parse_blocks(path):
+            size_file: SizeFile | None = None
+            for block in parse_blocks(path, self.n_features, self.zero_based, largest_value):
                 codes = groups.codes(block)
                 is_first_row_known = n_rows == 0 and block.n_rows > 0
                 if is_first_row_known:
@@ -344,28 +297,14 @@ class _Reader:
                     codes_in_file = size_file.group_of_rows(path, n_rows, n_rows + block.n_rows)
                     codes = n_groups_of_earlier_files + codes_in_file
                 n_rows += block.n_rows
-                yield self._rows(block, codes)
+                yield self._rows_of_block(block, codes)
             if n_rows == 0:
                 raise LetorFormatError(path, None, "the file has no rows, expected at least one.")
             if size_file is not None:
                 size_file.refuse_fewer_rows(path, n_rows)
                 n_groups_of_earlier_files += size_file.n_groups
 
-    def _parse_blocks(self, path: str) -> Iterator[_Block]:
-        """Yield blocks of parsed lines; an unreadable line raises after the rows before it."""
-        max_columns = self.n_features or MAX_COLUMNS
-        largest_value = float(np.finfo(self.dtype).max)
-        for first_line, text in line_blocks(path):
-            parsed = _ParsedRows(*read_rows(text, self.zero_based, max_columns, largest_value))
-            yield _Block(path, text, first_line, parsed)
-            if parsed.n_bytes_read < len(text):
-                start = parsed.n_bytes_read
-                line_number = first_line + text.count(b"\n", 0, start)
-                line = text[start : text.index(b"\n", start)]
-                problem = _describe_problem(line, max_columns, self.zero_based)
-                raise LetorFormatError(path, line_number, problem)
-
-    def _rows(self, block: _Block, group_codes: Indices) -> Rows:
+    def _rows_of_block(self, block: Block, group_codes: Indices) -> Rows:
         """Return the rows of a block in the requested type of numbers."""
         parsed = block.parsed
         return Rows(
@@ -377,13 +316,13 @@ class _Reader:
             comments=block.comments() if self.ids else [],
         )
 
-    def _read_size_file(self, file_number: int, has_qids: bool) -> _SizeFile | None:
+    def _read_size_file(self, file_number: int, has_qids: bool) -> SizeFile | None:
         """Read the group sizes of a data file; None if it has none."""
         path = self._find_size_file(file_number, has_qids)
         if path is None:
             return None
         end_of_group = np.cumsum(read_group_sizes(path))
-        return _SizeFile(path, end_of_group)
+        return SizeFile(path, end_of_group)
 
     def _find_size_file(self, file_number: int, has_qids: bool) -> str | None:
         """Return the file of group sizes of a data file; None with qids or without such a file."""
@@ -402,7 +341,7 @@ class _Reader:
                     "data files; pass one for each."
                 )
             return size_files[file_number]
-        size_files_next_to_data = [_size_file_next_to(path) for path in self.paths]
+        size_files_next_to_data = [size_file_next_to(path) for path in self.paths]
         size_file = size_files_next_to_data[file_number]
         if size_file is None and any(size_files_next_to_data):
             raise LetorFormatError(
@@ -413,7 +352,7 @@ class _Reader:
             )
         return size_file
 
-    def _ranking_data(self, rows: Rows, groups: _QidGroups) -> RankingData:
+    def _ranking_data(self, rows: Rows, groups: QidGroups) -> RankingData:
         """Return the rows as a matrix, labels, groups and comments."""
         comments = None
         if self.ids:
@@ -421,67 +360,6 @@ class _Reader:
             comments = np.array(texts, dtype=object)
         X = _matrix(rows, self.n_features, self.sparse)
         return RankingData(X, rows.labels, groups.labels(rows.group_codes), comments)
-
-
-class _SizeFile(NamedTuple):
-    """The group sizes of a data file: the path, and the row after the last one of each group."""
-
-    path: str
-    end_of_group: Indices
-
-    @property
-    def n_rows(self) -> int:
-        """Sum of the sizes."""
-        return int(self.end_of_group[-1])
-
-    @property
-    def n_groups(self) -> int:
-        """Number of groups."""
-        return len(self.end_of_group)
-
-    def group_of_rows(self, data_path: str, start: int, end: int) -> Indices:
-        """Return the number of the group of each row from start to end of the data file."""
-        if end > self.n_rows:
-            raise self._error(data_path, "more")
-        return np.searchsorted(self.end_of_group, np.arange(start, end), side="right")
-
-    def refuse_fewer_rows(self, data_path: str, n_rows: int) -> None:
-        """Raise an error if the data file has fewer rows than the groups."""
-        if n_rows < self.n_rows:
-            raise self._error(data_path, str(n_rows))
-
-    def _error(self, data_path: str, n_rows: str) -> LetorFormatError:
-        """Return the error about a data file with another number of rows."""
-        return LetorFormatError(
-            self.path,
-            None,
-            f"the group sizes sum to {self.n_rows} but {data_path} has {n_rows} rows; each row "
-            "must belong to exactly one group. If this file belongs to other data, pass "
-            "group_sizes=None.",
-        )
-
-
-def _describe_problem(line: bytes, max_columns: int, zero_based: bool) -> str:
-    """Describe what is wrong with a line."""
-    first_id = 0 if zero_based else 1
-    last_id = first_id + max_columns - 1
-    if b" 0:" in line and not zero_based:
-        return (
-            f"feature id 0 in {shown_value(line)}, but ids are expected to start at 1. "
-            "Pass zero_based=True if the file counts from 0."
-        )
-    invalid_text = line
-    text_before_comment = line.partition(b"#")[0]
-    for word in text_before_comment.split():
-        value = word.rpartition(b":")[2]
-        if not word.startswith(b"qid:") and finite_number(value) is None:
-            invalid_text = word
-            break
-    return (
-        f"got {shown_value(invalid_text)}, expected 'label qid:group feature:value feature:value "
-        f"... # comment' with finite numbers, and features from {first_id} to {last_id} in "
-        "increasing order. A feature that is left out is 0. Pass n_features= if there are more."
-    )
 
 
 def _concatenate(blocks: Iterable[Rows]) -> Rows:
@@ -557,154 +435,3 @@ def _end_of_chunk(group_codes: Indices, n_rows: int) -> int:
     if len(starts_after_n_rows) == 0:
         return 0
     return n_rows + int(starts_after_n_rows[0])
-
-
-# Groups -----------------------------------------------------------------------------------------
-
-
-def _size_file_next_to(path: str) -> str | None:
-    """Return the file of group sizes next to a data file, or None.
-
-    The candidates, in this order, are the name of the data file, with and without its ``.gz``
-    (``.bz2``, ``.xz``), followed by ``.query`` or ``.group``, plain or compressed.
-    """
-    path_without_suffix, suffix = os.path.splitext(path)
-    names = [path]
-    if suffix.lower() in PACKED:
-        names.append(path_without_suffix)
-    for name in names:
-        for size_suffix in (".query", ".group"):
-            for packed_suffix in ("", *PACKED):
-                candidate = name + size_suffix + packed_suffix
-                if os.path.isfile(candidate):
-                    return candidate
-    return None
-
-
-def read_group_sizes(path: PathLike) -> NDArray[np.intp]:
-    r"""Read a file with one group size per line (LightGBM ``.query``, XGBoost ``.group``).
-
-    Parameters
-    ----------
-    path : str or path
-        Plain or compressed text; blank lines are skipped.
-
-    Returns
-    -------
-    ndarray of shape (n_groups,)
-        Number of consecutive rows of each group; `groups_from_sizes` makes one label per row of it.
-
-    Raises
-    ------
-    LetorFormatError
-        If a line is not one non-negative integer, or there is no line.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = Path(folder) / "train.query"
-    ...     _ = file.write_text("2\n1\n")
-    ...     read_group_sizes(file)
-    array([2, 1])
-    """
-    name = os.fspath(path)
-    sizes: list[int] = []
-    for line_number, line in numbered_lines(name):
-        text = line.strip()
-        if not text:
-            continue
-        if not text.isdigit() or len(text) > MAX_SIZE_DIGITS:
-            raise LetorFormatError(
-                name,
-                line_number,
-                f"got {shown_value(text)}, expected the number of rows of one group: one integer "
-                "a line and nothing else.",
-            )
-        sizes.append(int(text))
-    if not sizes:
-        raise LetorFormatError(name, None, "the file has no group sizes, expected one a line.")
-    return np.array(sizes, dtype=np.intp)
-
-
-class _QidGroups:
-    """Codes of groups by qid, in the order of the file; −1 for all rows without qids.
-
-    A qid is never converted to a floating-point number; a qid that is not a number is a string.
-
-    Parameters
-    ----------
-    must_be_consecutive : bool
-        Whether the rows of a group must be consecutive.
-    """
-
-    def __init__(self, must_be_consecutive: bool) -> None:
-        self._must_be_consecutive = must_be_consecutive
-        self._code_of_qid: dict[bytes, int] = {}
-        self._qids: list[bytes] = []  # by code
-        self._previous_qid: bytes | None = None
-        self.has_qids: bool | None = None  # whether the first row has one; None before it
-
-    def codes(self, block: _Block) -> Indices:
-        """Return the group of each row of a block."""
-        starts = block.parsed.starts_of_runs  # of rows with the same qid
-        code_of_run = np.empty(len(starts), dtype=np.int64)
-        for run, row in enumerate(starts.tolist()):
-            qid = block.qid(row)
-            if self.has_qids is None:
-                self.has_qids = qid is not None
-            problem = self._describe_problem(qid)
-            if problem:
-                raise LetorFormatError(block.path, block.line_of_row(row), problem)
-            if qid is not None and qid not in self._code_of_qid:
-                self._code_of_qid[qid] = len(self._qids)
-                self._qids.append(qid)
-            code_of_run[run] = -1 if qid is None else self._code_of_qid[qid]
-            self._previous_qid = qid
-        n_rows_of_run = np.diff(starts, append=block.n_rows)
-        return np.repeat(code_of_run, n_rows_of_run)
-
-    def _describe_problem(self, qid: bytes | None) -> str:
-        """Describe the problem of the qid of the next row; an empty text if there is none."""
-        if qid is None and self.has_qids:
-            return "this row has no qid, but the first row has one. Give every row a qid, or none."
-        if qid is not None and not self.has_qids:
-            return "this row has a qid, but the first row has none. Give every row a qid, or none."
-        if qid is None or qid == self._previous_qid:
-            return ""
-        if qid in self._code_of_qid and self._must_be_consecutive:
-            return (
-                f"the group {shown_value(qid)} continues after rows of other groups. In chunks, "
-                "the rows of a group must be consecutive: sort the file by qid, or read it "
-                "without chunks."
-            )
-        if qid in self._code_of_qid or _is_valid_qid(qid):
-            return ""
-        return (
-            f"the qid is {shown_value(qid)}, expected a group in UTF-8 of at most {MAX_LABEL} "
-            "characters without a space, such as qid:7."
-        )
-
-    def labels(self, codes: Indices) -> Labels | None:
-        """Return one label per row: int64 if all qids are whole numbers, else strings.
-
-        Without qids the labels are the codes from group sizes, or None without group sizes.
-        """
-        if not self._qids:
-            has_group_sizes = codes[0] >= 0
-            if has_group_sizes:
-                return codes
-            return None
-        first_code = int(codes.min())
-        last_code = int(codes.max())
-        qids = self._qids[first_code : last_code + 1]
-        labels = distinct_labels([qid.decode("utf-8") for qid in qids])
-        return labels[codes - first_code]
-
-
-def _is_valid_qid(qid: bytes) -> bool:
-    """Whether a qid is a text in UTF-8 that is neither empty nor too long."""
-    text = qid.decode("utf-8", "replace")
-    is_utf_8 = text.encode("utf-8") == qid
-    return is_utf_8 and 0 < len(text) <= MAX_LABEL

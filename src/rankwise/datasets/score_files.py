@@ -95,20 +95,20 @@ def read_scores(path: PathLike) -> Array:
     array([ 0.5, -2. ])
     """
     name = os.fspath(path)
-    numbers = []
-    for number, line in numbered_lines(name, error=TableFormatError):
-        value = finite_number(line)
-        if value is None:
+    scores = []
+    for line_number, line in numbered_lines(name, error=TableFormatError):
+        score = finite_number(line)
+        if score is None:
             raise TableFormatError(
                 name,
-                number,
+                line_number,
                 f"got {shown_value(line.strip())}, expected one finite number a line and nothing "
                 "else.",
             )
-        numbers.append(value + 0.0)  # minus zero is zero
-    if not numbers:
+        scores.append(score + 0.0)  # minus zero is zero
+    if not scores:
         raise TableFormatError(name, None, "the file is empty, expected one score a line.")
-    return np.array(numbers)
+    return np.array(scores)
 
 
 def _as_scores(scores: ArrayLike, gaps: bool = False) -> Numbers:
@@ -177,43 +177,43 @@ def write_table_with_scores(
     c,2,-1.0
     <BLANKLINE>
     """
-    columns = scores if isinstance(scores, Mapping) else {column: scores}
-    added = {name: _as_scores(values, gaps=True) for name, values in columns.items()}
+    scores_of_column = scores if isinstance(scores, Mapping) else {column: scores}
+    new_columns = {name: _as_scores(values, gaps=True) for name, values in scores_of_column.items()}
     if isinstance(source, TableFile):
         table = source
     else:
         table = open_table(os.fspath(source), delimiter)
-    _check_format(table, os.fspath(path))
+    _check_suffix_of_copy(table, os.fspath(path))
     n_rows = table.n_rows()
-    _check_columns(table, added, n_rows)
-    rows = np.arange(n_rows) if order is None else np.asarray(order)
+    _check_new_columns(table, new_columns, n_rows)
+    row_order = np.arange(n_rows) if order is None else np.asarray(order)
     with replace_file(path) as stream:
         if isinstance(table, DelimitedTable):
-            _write_text(stream, table, added, rows)
+            _write_text(stream, table, new_columns, row_order)
         elif isinstance(table, ArrowTable) and table.format == "json":
-            _write_json(stream, table, added, rows)
+            _write_json(stream, table, new_columns, row_order)
         elif isinstance(table, ArrowTable):
-            _write_arrow(stream, table, added, rows)
+            _write_arrow(stream, table, new_columns, row_order)
 
 
-def _check_format(table: TableFile, path: str) -> None:
+def _check_suffix_of_copy(table: TableFile, path: str) -> None:
     """Refuse to write a copy whose suffix belongs to another format than the table."""
-    suffix = format_of_suffix(path)
     table_format: str = "csv"
-    allowed: tuple[str | None, ...] = (None, "csv", "tsv")
+    allowed_formats: tuple[str | None, ...] = (None, "csv", "tsv")  # None: another suffix
     if isinstance(table, ArrowTable):
         table_format = table.format
-        allowed = (None, table.format)
-    if suffix not in allowed:
+        allowed_formats = (None, table.format)
+    if format_of_suffix(path) not in allowed_formats:
         raise ValueError(
             f"{table.path} is a {table_format} file, and so is its copy; rename {path}."
         )
 
 
-def _check_columns(table: TableFile, added: Mapping[str, Numbers], n_rows: int) -> None:
+def _check_new_columns(table: TableFile, new_columns: Mapping[str, Numbers], n_rows: int) -> None:
     """Refuse new columns with the name of another column or with another number of rows."""
-    for name, values in added.items():
-        if not name or name != name.strip() or not name.isprintable():
+    for name, values in new_columns.items():
+        is_valid_name = name and name == name.strip() and name.isprintable()
+        if not is_valid_name:
             raise ValueError(f"column is {name!r}; pass a name without surrounding spaces.")
         if name in table.names:
             raise table.error(
@@ -224,66 +224,68 @@ def _check_columns(table: TableFile, added: Mapping[str, Numbers], n_rows: int) 
 
 
 def _write_arrow(
-    stream: IO[bytes], table: ArrowTable, added: Mapping[str, Numbers], order: Indices
+    stream: IO[bytes], table: ArrowTable, new_columns: Mapping[str, Numbers], row_order: Indices
 ) -> None:
     """Write a Parquet or Feather file with the new columns."""
     arrow = import_arrow()
-    rows = table.read_table()
-    for name, values in added.items():
-        rows = rows.append_column(name, arrow.array(values, from_pandas=True))
+    arrow_table = table.read_table()
+    for name, values in new_columns.items():
+        arrow_table = arrow_table.append_column(name, arrow.array(values, from_pandas=True))
+    arrow_table = arrow_table.take(row_order)
     if table.format == "parquet":
-        import_arrow("pyarrow.parquet").write_table(rows.take(order), stream)
+        import_arrow("pyarrow.parquet").write_table(arrow_table, stream)
     else:
-        import_arrow("pyarrow.feather").write_feather(rows.take(order), stream)
+        import_arrow("pyarrow.feather").write_feather(arrow_table, stream)
 
 
 def _write_text(
-    stream: IO[bytes], table: DelimitedTable, added: Mapping[str, Numbers], order: Indices
+    stream: IO[bytes], table: DelimitedTable, new_columns: Mapping[str, Numbers], row_order: Indices
 ) -> None:
     """Write the lines of a text table with the new cells at their ends."""
-    texts = [text for _, text, cells in table.records() if cells]
-    lines = [
-        _extend_line(text, cells, table.delimiter)
-        for text, cells in zip(texts, _cells_by_row(added), strict=True)
+    lines = [record.text for record in table.records() if record.cells]
+    extended_lines = [
+        _append_cells(line, cells, table.delimiter)
+        for line, cells in zip(lines, _new_cells_of_rows(new_columns), strict=True)
     ]
-    stream.write(_extend_line(table.header_text, list(added), table.delimiter))
-    stream.writelines(lines[row] for row in order)
+    stream.write(_append_cells(table.header_text, list(new_columns), table.delimiter))
+    stream.writelines(extended_lines[row] for row in row_order)
 
 
-def _extend_line(text: str, cells: Iterable[Cell], delimiter: str) -> bytes:
+def _append_cells(line: str, cells: Iterable[Cell], delimiter: str) -> bytes:
     """Append cells to a line, in front of its line end."""
     row = io.StringIO()
     csv.writer(row, delimiter=delimiter, lineterminator="").writerow(["x", *cells])
-    new_text = row.getvalue().removeprefix("x")  # starts with a delimiter
-    old_text = text.rstrip("\r\n")
-    line_end = text[len(old_text) :] or "\n"
-    return f"{old_text}{new_text}{line_end}".encode()
+    delimiter_and_cells = row.getvalue().removeprefix("x")
+    text = line.rstrip("\r\n")
+    line_end = line[len(text) :] or "\n"
+    return f"{text}{delimiter_and_cells}{line_end}".encode()
 
 
 def _write_json(
-    stream: IO[bytes], table: ArrowTable, added: Mapping[str, Numbers], order: Indices
+    stream: IO[bytes], table: ArrowTable, new_columns: Mapping[str, Numbers], row_order: Indices
 ) -> None:
     """Write objects with the new entries, in an array or one a line like the table."""
     text = bytes(table.content).decode("utf-8-sig")
     is_array = text.lstrip().startswith("[")
     if is_array:
-        rows = json.loads(text)
+        objects = json.loads(text)
     else:
-        rows = [json.loads(line) for line in text.split("\n") if line.strip()]
-    extended = []
-    for row, cells in zip(rows, _cells_by_row(added), strict=True):
+        objects = [json.loads(line) for line in text.split("\n") if line.strip()]
+    extended_objects = []
+    for row_object, cells in zip(objects, _new_cells_of_rows(new_columns), strict=True):
         values = [None if cell == "" else cell for cell in cells]
-        extended.append(row | dict(zip(added, values, strict=True)))
-    documents = [extended[row] for row in order]
+        new_entries = dict(zip(new_columns, values, strict=True))
+        extended_objects.append(row_object | new_entries)
+    documents = [extended_objects[row] for row in row_order]
     if is_array:
-        documents = [documents]
+        documents = [documents]  # all objects are one document
     for document in documents:
         stream.write(json.dumps(document, ensure_ascii=False).encode() + b"\n")
 
 
-def _cells_by_row(added: Mapping[str, Numbers]) -> list[tuple[Cell, ...]]:
+def _new_cells_of_rows(new_columns: Mapping[str, Numbers]) -> list[tuple[Cell, ...]]:
     """Return the new cells of each row; NaN is an empty cell."""
-    columns = []
-    for values in added.values():
-        columns.append(["" if math.isnan(value) else value for value in values.tolist()])
-    return list(zip(*columns, strict=True))
+    cells_of_columns = []
+    for values in new_columns.values():
+        cells_of_columns.append(["" if math.isnan(value) else value for value in values.tolist()])
+    return list(zip(*cells_of_columns, strict=True))

@@ -100,7 +100,7 @@ def make_ranking(
 
     check_int("n_queries", n_queries, least=1)
     check_int("n_features", n_features, least=1)
-    min_documents, max_documents = _read_range("n_documents", n_documents)
+    min_documents, max_documents = _check_range("n_documents", n_documents)
     if n_informative is None:
         n_informative = n_features
     check_int("n_informative", n_informative, least=1)
@@ -115,25 +115,28 @@ def make_ranking(
         raise ValueError(f"ties={ties!r}; expected a share between 0 and 1.")
 
     rng = check_random_state(random_state)
-    sizes = rng.randint(min_documents, max_documents + 1, size=n_queries)
-    groups = np.repeat(np.arange(n_queries, dtype=np.intp), sizes)
-    coef = _random_weights(rng, n_features, n_informative)
-    centers = rng.standard_normal((n_queries, n_features))
-    X = centers[groups] + rng.standard_normal((len(groups), n_features))
-    offsets = centers @ (offset * _random_weights(rng, n_features, n_features))
-    utility = X @ coef + offsets[groups]
-    y = utility + noise * rng.standard_normal(len(groups))
-    y = _tie_neighbors(y, groups, ties, rng)
+    n_documents_of_query = rng.randint(min_documents, max_documents + 1, size=n_queries)
+    groups = np.repeat(np.arange(n_queries, dtype=np.intp), n_documents_of_query)
+    n_rows = len(groups)
+    coef = _random_unit_vector(rng, n_features, n_informative)
+    query_centers = rng.standard_normal((n_queries, n_features))
+    X = query_centers[groups] + rng.standard_normal((n_rows, n_features))
+    offset_coef = offset * _random_unit_vector(rng, n_features, n_features)
+    query_offsets = query_centers @ offset_coef
+    utility = X @ coef + query_offsets[groups]
+
+    y = utility + noise * rng.standard_normal(n_rows)
+    y = _copy_next_lower_scores(y, groups, ties, rng)
     if n_levels is not None:
         thresholds = np.quantile(y, np.arange(1, n_levels) / n_levels)
         y = np.searchsorted(thresholds, y, side="right").astype(np.float64)
-    order = np.arange(len(groups))
+    order = np.arange(n_rows)
     if shuffle:
-        order = rng.permutation(len(groups))
+        order = rng.permutation(n_rows)
     return RankingProblem(X[order], y[order], groups[order], coef, utility[order])
 
 
-def _read_range(name: str, value: int | Sequence[int]) -> tuple[int, int]:
+def _check_range(name: str, value: int | Sequence[int]) -> tuple[int, int]:
     """Return the smallest and the largest of a number or a pair of numbers."""
     if isinstance(value, Sequence) and len(value) == 2:
         smallest = check_int(name, value[0], least=1)
@@ -143,23 +146,31 @@ def _read_range(name: str, value: int | Sequence[int]) -> tuple[int, int]:
     return number, number
 
 
-def _random_weights(rng: np.random.RandomState, n_features: int, n_informative: int) -> Array:
-    """Return a random vector with norm 1 and `n_informative` nonzero entries."""
-    weights = np.zeros(n_features)
-    informative = rng.permutation(n_features)[:n_informative]
-    direction = rng.standard_normal(n_informative)
-    weights[informative] = direction / np.linalg.norm(direction)
-    return weights
+def _random_unit_vector(rng: np.random.RandomState, n_features: int, n_nonzero: int) -> Array:
+    """Return a random vector with norm 1 and `n_nonzero` nonzero entries."""
+    vector = np.zeros(n_features)
+    nonzero_positions = rng.permutation(n_features)[:n_nonzero]
+    direction = rng.standard_normal(n_nonzero)
+    vector[nonzero_positions] = direction / np.linalg.norm(direction)
+    return vector
 
 
-def _tie_neighbors(y: Array, groups: Indices, share: float, rng: np.random.RandomState) -> Array:
+def _copy_next_lower_scores(
+    y: Array, groups: Indices, share: float, rng: np.random.RandomState
+) -> Array:
     """Copy a share of the scores from the next lower document of the query."""
-    order = np.lexsort((y, groups))
-    can_copy = np.flatnonzero(np.r_[False, groups[order][1:] == groups[order][:-1]])
+    order = np.lexsort((y, groups))  # by query, the lowest score first
+    sorted_groups = groups[order]
+    has_lower_document = np.zeros(len(y), dtype=bool)
+    has_lower_document[1:] = sorted_groups[1:] == sorted_groups[:-1]
+    can_copy = np.flatnonzero(has_lower_document)
     n_copies = min(round(share * len(y)), len(can_copy))
+    copying = rng.permutation(can_copy)[:n_copies]
+
+    # The source of each document: itself, or the last one before it that does not copy.
     source = np.arange(len(y))
-    source[rng.permutation(can_copy)[:n_copies]] = 0
-    source = np.maximum.accumulate(source)  # a run of copies takes the score at its start
-    tied = np.empty_like(y)
-    tied[order] = y[order][source]
-    return tied
+    source[copying] = 0
+    source = np.maximum.accumulate(source)
+    y_with_ties = np.empty_like(y)
+    y_with_ties[order] = y[order][source]
+    return y_with_ties

@@ -63,15 +63,21 @@ class TrecRun(NamedTuple):
         array([0.5 , 0.25])
         """
         check_option("field", field, ("score", "relevance"))
-        query = [str(name) for name, documents in run.items() for _ in documents]
-        document = [str(name) for documents in run.values() for name in documents]
-        numbers = [float(number) for documents in run.values() for number in documents.values()]
-        values = np.array(numbers, dtype=np.float64)
-        unknown = np.full(len(values), np.nan)
-        names = (np.array(query, dtype=np.str_), np.array(document, dtype=np.str_))
-        if field == "score":
-            return cls(*names, score=values, relevance=unknown)
-        return cls(*names, score=unknown, relevance=values)
+        queries = []
+        documents = []
+        numbers = []
+        for query, number_of_document in run.items():
+            for document, number in number_of_document.items():
+                queries.append(str(query))
+                documents.append(str(document))
+                numbers.append(float(number))
+        rows = cls(
+            query=np.array(queries, dtype=np.str_),
+            document=np.array(documents, dtype=np.str_),
+            score=np.full(len(numbers), np.nan),
+            relevance=np.full(len(numbers), np.nan),
+        )
+        return rows._replace(**{field: np.array(numbers, dtype=np.float64)})
 
     def to_dict(self) -> dict[str, dict[str, float]]:
         """Return ``{query: {document: number}}``, as pytrec_eval and ir_measures accept it.
@@ -89,18 +95,17 @@ class TrecRun(NamedTuple):
         {'q1': {'a': 2}}
         """
         is_run = bool((~np.isnan(self.score)).any())
-        numbers = self.relevance
-        if is_run:
-            numbers = self.score
-        nested: dict[str, dict[str, float]] = {}
+        numbers = self.score if is_run else self.relevance
+        documents_of_query: dict[str, dict[str, float]] = {}
         for query, document, number in zip(
             self.query.tolist(), self.document.tolist(), numbers.tolist(), strict=True
         ):
             if np.isnan(number):
                 continue
             is_whole_grade = not is_run and number.is_integer()
-            nested.setdefault(query, {})[document] = int(number) if is_whole_grade else number
-        return nested
+            number_of_document = documents_of_query.setdefault(query, {})
+            number_of_document[document] = int(number) if is_whole_grade else number
+        return documents_of_query
 
     def judged_by(self, qrels: TrecRun, *, missing_queries: str = "zero") -> TrecRun:
         """Join the run with relevance judgments, for `rankwise.metrics.evaluate`.
@@ -145,57 +150,85 @@ class TrecRun(NamedTuple):
         0.5
         """
         check_option("missing_queries", missing_queries, ("zero", "skip"))
-        judgments = zip(qrels.query, qrels.document, strict=True)
+        # A row is a pair (query, document); negative grades count as 0.
+        judged_rows = zip(qrels.query.tolist(), qrels.document.tolist(), strict=True)
         grades = np.maximum(qrels.relevance, 0.0)
-        grade_of = dict(zip(judgments, grades, strict=True))
-        has_judgments = np.isin(self.query, qrels.query)
-        query, document, score = (column[has_judgments] for column in self[:3])
-        retrieved = list(zip(query.tolist(), document.tolist(), strict=True))
-
+        grade_of_row = dict(zip(judged_rows, grades.tolist(), strict=True))
         judged_queries = set(qrels.query.tolist())
         run_queries = set(self.query.tolist())
-        missing = sorted(judged_queries - run_queries)
-        _warn_of_queries(missing, run_queries - judged_queries, judged_queries, missing_queries)
-        evaluated = judged_queries
-        if missing_queries == "skip":
-            evaluated = judged_queries & run_queries
-            missing = []
-        n_unknown = max(SHORTEST_UNKNOWN, _longest_list(query))
-        unknown = [(name, UNKNOWN) for name in missing for _ in range(n_unknown)]
-        relevant = [row for row, grade in grade_of.items() if grade > 0 and row[0] in evaluated]
-        retrieved_rows = set(retrieved)
-        lacking = [row for row in relevant if row not in retrieved_rows]
+        queries_without_documents = sorted(judged_queries - run_queries)
+        _warn_of_queries(
+            queries_without_documents,
+            run_queries - judged_queries,
+            len(judged_queries),
+            missing_queries,
+        )
 
-        rows = [*retrieved, *unknown, *lacking]
-        lowest = score.min(initial=0.0)
-        scores_below = np.repeat([lowest - 1.0, lowest - 2.0], [len(unknown), len(lacking)])
+        has_judgments = np.isin(self.query, qrels.query)
+        score = self.score[has_judgments]
+        queries_of_rows = self.query[has_judgments].tolist()
+        documents_of_rows = self.document[has_judgments].tolist()
+        run_rows = list(zip(queries_of_rows, documents_of_rows, strict=True))
+        evaluated_queries = judged_queries
+        if missing_queries == "skip":
+            evaluated_queries = judged_queries & run_queries
+            queries_without_documents = []
+        n_unknown = max(SHORTEST_UNKNOWN, _length_of_longest_list(self.query[has_judgments]))
+        unknown_rows = []
+        for query in queries_without_documents:
+            unknown_rows += [(query, UNKNOWN)] * n_unknown
+        relevant_rows_not_in_run = _relevant_rows(grade_of_row, evaluated_queries, set(run_rows))
+
+        all_rows = [*run_rows, *unknown_rows, *relevant_rows_not_in_run]
+        lowest_score = score.min(initial=0.0)
         return TrecRun(
-            np.array([row[0] for row in rows], dtype=np.str_),
-            np.array([row[1] for row in rows], dtype=np.str_),
-            np.concatenate([score, scores_below]),
-            np.array([grade_of.get(row, np.nan) for row in rows], dtype=np.float64),
+            query=np.array([query for query, _ in all_rows], dtype=np.str_),
+            document=np.array([document for _, document in all_rows], dtype=np.str_),
+            score=np.concatenate(
+                [
+                    score,
+                    np.full(len(unknown_rows), lowest_score - 1.0),
+                    np.full(len(relevant_rows_not_in_run), lowest_score - 2.0),
+                ]
+            ),
+            relevance=np.array([grade_of_row.get(row, np.nan) for row in all_rows], np.float64),
         )
 
 
-def _longest_list(query: NDArray[Any]) -> int:
+def _relevant_rows(
+    grade_of_row: Mapping[tuple[str, str], float],
+    queries: set[str],
+    known_rows: set[tuple[str, str]],
+) -> list[tuple[str, str]]:
+    """Pairs (query, document) of some queries that are relevant and are not known."""
+    rows = []
+    for row, grade in grade_of_row.items():
+        query, _ = row
+        if grade > 0 and query in queries and row not in known_rows:
+            rows.append(row)
+    return rows
+
+
+def _length_of_longest_list(query: NDArray[Any]) -> int:
     """Number of rows of the most frequent query; 0 if there are no rows."""
-    return int(np.unique(query, return_counts=True)[1].max(initial=0))
+    _, n_rows_of_query = np.unique(query, return_counts=True)
+    return int(n_rows_of_query.max(initial=0))
 
 
 def _warn_of_queries(
-    missing: list[str], unjudged: set[str], judged: set[str], missing_queries: str
+    missing: list[str], unjudged: set[str], n_judged: int, missing_queries: str
 ) -> None:
     """Report the queries that only one of run and judgments has, if there are some."""
     problems = []
-    fate = "are left out"
+    effect = "are left out"
     remedy = "missing_queries='zero' counts them as 0"
     if missing_queries == "zero":
-        fate = "count 0, as by trec_eval -c"
+        effect = "count 0, as by trec_eval -c"
         remedy = "missing_queries='skip' leaves them out"
     if missing:
         problems.append(
-            f"{len(missing):,} of {len(judged):,} judged queries, such as "
-            f"{shown_value(missing[0])}, are missing in the run and {fate} ({remedy})"
+            f"{len(missing):,} of {n_judged:,} judged queries, such as "
+            f"{shown_value(missing[0])}, are missing in the run and {effect} ({remedy})"
         )
     if unjudged:
         problems.append(f"{len(unjudged):,} queries of the run have no judgments and are left out")
@@ -207,13 +240,14 @@ def is_trec_run(path: PathLike) -> bool:
     """Whether the first line of a file is one of a run: query, Q0, document, rank, score, name."""
     try:
         lines = numbered_lines(str(path), error=TableFormatError)
-        first = next((line for _, line in lines if line.strip()), b"")
+        first_line = next((line for _, line in lines if line.strip()), b"")
     except TableFormatError:
         return False
-    cells = first.decode("utf-8", errors="replace").split()
+    cells = first_line.decode("utf-8", errors="replace").split()
     if len(cells) != len(RUN):
         return False
-    return cells[1].upper() == "Q0" and finite_number(cells[4]) is not None
+    _, q0, _, _, score, _ = cells
+    return q0.upper() == "Q0" and finite_number(score) is not None
 
 
 def read_trec_run(path: PathLike) -> TrecRun:
@@ -249,7 +283,7 @@ def read_trec_run(path: PathLike) -> TrecRun:
     >>> read_trec_run(path).document
     array(['d2', 'd1'], dtype='<U2')
     """
-    query, document, score = _read(path, RUN)
+    query, document, score = _read_columns(path, RUN, number_field="score")
     return TrecRun(query, document, score, np.full(len(query), np.nan))
 
 
@@ -282,7 +316,7 @@ def read_qrels(path: PathLike) -> TrecRun:
     >>> read_qrels(path).relevance
     array([2., 0.])
     """
-    query, document, relevance = _read(path, QRELS)
+    query, document, relevance = _read_columns(path, QRELS, number_field="relevance")
     return TrecRun(query, document, np.full(len(query), np.nan), relevance)
 
 
@@ -314,14 +348,17 @@ def write_trec_run(
     q1 Q0 d2 1 2.0 mine
     q1 Q0 d1 2 0.5 mine
     """
-    names, scores = _checked(path, query, document, score)
-    groups = encode_groups(names[0], len(scores))
-    order, sizes = np.lexsort((-scores, groups.codes)), groups.sizes
-    place = 1 + np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    lines = (
-        f"{names[0][row]} Q0 {names[1][row]} {rank} {float(scores[row])!r} {tag}\n"
-        for row, rank in zip(order, place, strict=True)
-    )
+    scores = np.asarray(score, dtype=np.float64)
+    queries = _writable_names(path, query, len(scores))
+    documents = _writable_names(path, document, len(scores))
+    _refuse_infinite(path, scores)
+    groups = encode_groups(queries, len(scores))
+    best_first = np.lexsort((-scores, groups.codes))  # by query
+    start_of_group = np.cumsum(groups.sizes) - groups.sizes
+    position_in_group = np.arange(len(scores)) - np.repeat(start_of_group, groups.sizes)
+    lines = []
+    for row, rank in zip(best_first, 1 + position_in_group, strict=True):
+        lines.append(f"{queries[row]} Q0 {documents[row]} {rank} {float(scores[row])!r} {tag}\n")
     with replace_file(path) as stream:
         stream.write("".join(lines).encode())
 
@@ -352,54 +389,63 @@ def write_qrels(
     q1 0 d2 0
     """
     grades = np.asarray(relevance, dtype=np.float64)
-    judged = ~np.isnan(grades)
-    names, grades = _checked(
-        path, np.asarray(query)[judged], np.asarray(document)[judged], grades[judged]
-    )
+    is_judged = ~np.isnan(grades)
+    grades = grades[is_judged]
+    queries = _writable_names(path, np.asarray(query)[is_judged], len(grades))
+    documents = _writable_names(path, np.asarray(document)[is_judged], len(grades))
+    _refuse_infinite(path, grades)
     if (grades % 1 != 0).any():
         raise ValueError(f"{path}: qrels hold whole numbers only.")
-    rows = zip(*names, grades, strict=True)
+    lines = []
+    for name, document_name, grade in zip(queries, documents, grades, strict=True):
+        lines.append(f"{name} 0 {document_name} {int(grade)}\n")
     with replace_file(path) as stream:
-        stream.write("".join(f"{q} 0 {d} {int(grade)}\n" for q, d, grade in rows).encode())
+        stream.write("".join(lines).encode())
 
 
-def _read(path: PathLike, fields: tuple[str, ...]) -> tuple[NDArray[Any], NDArray[Any], Array]:
-    """Queries, documents and the number that follows the documents."""
-    place = -2 if len(fields) == len(RUN) else -1
-    rows: dict[tuple[str, str], float] = {}
+def _read_columns(
+    path: PathLike, fields: tuple[str, ...], number_field: str
+) -> tuple[NDArray[Any], NDArray[Any], Array]:
+    """Queries, documents, and the numbers in one of the fields."""
+    number_position = fields.index(number_field)
+    number_of_row: dict[tuple[str, str], float] = {}  # by query and document
     with open_unpacked(str(path), TableFormatError) as (stream, _):
-        for number, line in enumerate(stream, 1):
+        for line_number, line in enumerate(stream, start=1):
             cells = line.decode("utf-8", errors="replace").split()
             if not cells:
                 continue
-            value = None
+            number = None
             if len(cells) == len(fields):
-                value = finite_number(cells[place])
-            if value is None:
+                number = finite_number(cells[number_position])
+            if number is None:
                 problem = f"{line[:60]!r} is not of TREC's format: {', '.join(fields)}."
-                raise TableFormatError(str(path), number, problem)
-            if (cells[0], cells[2]) in rows:
-                problem = f"document {cells[2]!r} occurs twice for query {cells[0]!r}; keep one."
-                raise TableFormatError(str(path), number, problem)
-            rows[cells[0], cells[2]] = value
-    if not rows:
+                raise TableFormatError(str(path), line_number, problem)
+            query = cells[0]
+            document = cells[2]
+            if (query, document) in number_of_row:
+                problem = f"document {document!r} occurs twice for query {query!r}; keep one."
+                raise TableFormatError(str(path), line_number, problem)
+            number_of_row[query, document] = number
+    if not number_of_row:
         raise TableFormatError(str(path), None, "the file is empty.")
-    query, document = zip(*rows, strict=True)
-    return np.array(query), np.array(document), np.array(list(rows.values()))
+    queries, documents = zip(*number_of_row, strict=True)
+    return np.array(queries), np.array(documents), np.array(list(number_of_row.values()))
 
 
-def _checked(path: PathLike, *columns: Any) -> tuple[list[list[str]], Array]:
-    """Names and numbers as they can be written."""
-    numbers = np.asarray(columns[-1], dtype=np.float64)
-    names = [[str(name) for name in np.asarray(column).tolist()] for column in columns[:-1]]
-    for column in names:
-        if len(column) != len(numbers):
-            raise ValueError(f"{path}: {len(column)} names, but {len(numbers)} numbers.")
-        wrong = [name for name in column if len(name.split()) != 1 or name != name.strip()]
-        if wrong:
+def _writable_names(path: PathLike, names: ArrayLike, n_rows: int) -> list[str]:
+    """Names of queries or documents as text; refuse names with spaces, or too few names."""
+    texts = [str(name) for name in np.asarray(names).tolist()]
+    if len(texts) != n_rows:
+        raise ValueError(f"{path}: {len(texts)} names, but {n_rows} numbers.")
+    for text in texts:
+        if text.split() != [text]:
             raise ValueError(
-                f"{path}: the name {wrong[0]!r} has spaces, which the TREC format does not allow."
+                f"{path}: the name {text!r} has spaces, which the TREC format does not allow."
             )
+    return texts
+
+
+def _refuse_infinite(path: PathLike, numbers: Array) -> None:
+    """Refuse numbers that are not finite."""
     if not np.isfinite(numbers).all():
         raise ValueError(f"{path}: scores must be finite numbers.")
-    return names, numbers
