@@ -55,11 +55,11 @@ class RowBlock(NamedTuple):
 def whole_rows(X: Collection) -> Collection:
     """Return a collection with all columns of a row in one block."""
     if isinstance(X, da.Array) and X.ndim == 2:
-        return X.rechunk({1: -1})
+        return X.rechunk({1: -1})  # all columns in one chunk
     return X
 
 
-def align(
+def align_blocks(
     X: Collection, y: Collection | ArrayLike, groups: Collection | ArrayLike | None
 ) -> tuple[list[Delayed], list[Delayed]]:
     """Pair the blocks of X, y and groups; nothing is computed.
@@ -80,14 +80,14 @@ def align(
             "dask.array.from_array(X, chunks=(100_000, -1))."
         )
     if isinstance(X, da.Array):
-        lengths = X.chunks[0]
-    else:
-        lengths = (np.nan,) * X.npartitions
-    blocks_of_X = _delayed(X)
-    blocks_of_y = _blocks_like("y", y, lengths)
-    blocks_of_groups: list[Delayed | None] = [None] * len(lengths)
+        block_lengths = X.chunks[0]
+    else:  # partitions of a data frame have unknown lengths
+        block_lengths = (np.nan,) * X.npartitions
+    blocks_of_X = _delayed_blocks(X)
+    blocks_of_y = _split_into_blocks("y", y, block_lengths)
+    blocks_of_groups: list[Delayed | None] = [None] * len(block_lengths)
     if groups is not None:
-        blocks_of_groups = _blocks_like("groups", groups, lengths)
+        blocks_of_groups = _split_into_blocks("groups", groups, block_lengths)
     make_block = dask.delayed(_make_block)
     count_groups = dask.delayed(_count_groups)
     blocks = list(map(make_block, blocks_of_X, blocks_of_y, blocks_of_groups))
@@ -95,23 +95,27 @@ def align(
     return blocks, group_sizes
 
 
-def _blocks_like(
-    name: str, values: Collection | ArrayLike, lengths: tuple[float, ...]
+def _split_into_blocks(
+    name: str, values: Collection | ArrayLike, block_lengths: tuple[float, ...]
 ) -> list[Delayed]:
     """Return the blocks of values, aligned with those of X where the lengths are known."""
-    collection = _as_collection(name, values, lengths)
-    is_array = isinstance(collection, da.Array)
-    if is_array and not np.isnan((*lengths, *collection.chunks[0])).any():
-        if collection.shape[0] != sum(lengths):
+    collection = _as_collection(name, values, block_lengths)
+    are_lengths_known = False
+    if isinstance(collection, da.Array):
+        all_lengths = (*block_lengths, *collection.chunks[0])
+        are_lengths_known = not np.isnan(all_lengths).any()
+    if are_lengths_known:
+        n_rows = sum(block_lengths)
+        if collection.shape[0] != n_rows:
             raise ValueError(
-                f"{name} has {collection.shape[0]} entries but X has {sum(lengths)} rows; pass one "
-                "for each row."
+                f"{name} has {collection.shape[0]} entries but X has {n_rows} rows; pass one for "
+                "each row."
             )
-        collection = collection.rechunk({0: lengths})
-    blocks = _delayed(collection)
-    if len(blocks) != len(lengths):
+        collection = collection.rechunk({0: block_lengths})
+    blocks = _delayed_blocks(collection)
+    if len(blocks) != len(block_lengths):
         raise ValueError(
-            f"{name} has {len(blocks)} blocks but X has {len(lengths)}, and some of their "
+            f"{name} has {len(blocks)} blocks but X has {len(block_lengths)}, and some of their "
             "lengths are not known; call compute_chunk_sizes() on the arrays, or take X, y and "
             "groups from the same data frame."
         )
@@ -119,12 +123,12 @@ def _blocks_like(
 
 
 def _as_collection(
-    name: str, values: Collection | ArrayLike, lengths: tuple[float, ...]
+    name: str, values: Collection | ArrayLike, block_lengths: tuple[float, ...]
 ) -> Collection:
     """A Dask collection unchanged; values in memory as a Dask array."""
     if dask.is_dask_collection(values):
         return values
-    if np.isnan(lengths).any():
+    if np.isnan(block_lengths).any():
         raise ValueError(
             f"{name} is in memory but the blocks of X have unknown lengths; pass {name} as a "
             "dask collection with the same blocks, or call X.compute_chunk_sizes() on a dask "
@@ -133,14 +137,14 @@ def _as_collection(
     return da.from_array(np.asarray(values))
 
 
-def _delayed(values: Collection) -> list[Delayed]:
+def _delayed_blocks(collection: Collection) -> list[Delayed]:
     """Return the blocks of a collection.
 
     Frames are not optimized, because that would merge small files and change the number of blocks.
     """
-    if isinstance(values, da.Array):
-        return list(np.ravel(whole_rows(values).to_delayed()))
-    return list(values.simplify().to_delayed(optimize_graph=False))
+    if isinstance(collection, da.Array):
+        return list(np.ravel(whole_rows(collection).to_delayed()))
+    return list(collection.simplify().to_delayed(optimize_graph=False))
 
 
 class GatheredBlocks(NamedTuple):
@@ -170,54 +174,70 @@ def gather_groups(blocks: list[Delayed], group_sizes: list[GroupSizes]) -> Gathe
     group_sizes : list of dict
         Number of rows of each label in each block.
     """
-    rows_by_block = _split_groups(group_sizes)
-    moves_of_block = _plan_moves(rows_by_block, group_sizes)
+    split_groups = _find_split_groups(group_sizes)
+    moves_of_block = _plan_moves(split_groups, group_sizes)
+    split_by_target = dask.delayed(_split_by_target)
+    join_pieces = dask.delayed(_join_pieces)
+
+    # A piece: the rows that remain in a block, or that move to it from another block
     pieces_of_block = [[block] for block in blocks]
-    split = dask.delayed(_split)
-    join = dask.delayed(_join)
-    for block, moves in enumerate(moves_of_block):
-        if moves:
-            pieces = split(blocks[block], moves, block)
-            pieces_of_block[block][0] = pieces[block]
-            for target in sorted(set(moves.values())):
-                pieces_of_block[target].append(pieces[target])
-    gathered = [join(pieces) if len(pieces) > 1 else pieces[0] for pieces in pieces_of_block]
-    return GatheredBlocks(gathered, len(rows_by_block))
+    for block_number, moves in enumerate(moves_of_block):
+        if not moves:
+            continue
+        piece_by_target = split_by_target(blocks[block_number], moves, block_number)
+        pieces_of_block[block_number][0] = piece_by_target[block_number]
+        for target_number in sorted(set(moves.values())):
+            pieces_of_block[target_number].append(piece_by_target[target_number])
+
+    gathered_blocks = []
+    for pieces in pieces_of_block:
+        is_unchanged = len(pieces) == 1
+        gathered_blocks.append(pieces[0] if is_unchanged else join_pieces(pieces))
+    return GatheredBlocks(gathered_blocks, n_split=len(split_groups))
 
 
-def _split_groups(group_sizes: list[GroupSizes]) -> dict[Hashable, dict[int, int]]:
+def _find_split_groups(group_sizes: list[GroupSizes]) -> dict[Hashable, dict[int, int]]:
     """Number of rows by block of each group with rows in several blocks."""
     rows_by_block: dict[Hashable, dict[int, int]] = {}
-    for block, sizes in enumerate(group_sizes):
-        for label, size in sizes.items():
-            rows_by_block.setdefault(label, {})[block] = size
+    for block_number, sizes in enumerate(group_sizes):
+        for label, n_rows in sizes.items():
+            rows_of_group = rows_by_block.setdefault(label, {})
+            rows_of_group[block_number] = n_rows
     return {label: rows for label, rows in rows_by_block.items() if len(rows) > 1}
 
 
 def _plan_moves(
-    rows_by_block: dict[Hashable, dict[int, int]], group_sizes: list[GroupSizes]
+    split_groups: dict[Hashable, dict[int, int]], group_sizes: list[GroupSizes]
 ) -> list[Moves]:
     """The labels that leave each block, and the blocks that they move to."""
-    n_rows = [sum(sizes.values()) for sizes in group_sizes]
-    moves: list[Moves] = [{} for _ in group_sizes]
-    for label, rows in rows_by_block.items():
-        target = max(rows, key=lambda block: (rows[block], -n_rows[block]))
-        for block, n_moved in rows.items():
-            n_rows[block] -= n_moved
-            n_rows[target] += n_moved
-            if block != target:
-                moves[block][label] = target
-    return moves
+    block_sizes = [sum(sizes.values()) for sizes in group_sizes]
+    moves_of_block: list[Moves] = [{} for _ in group_sizes]
+    for label, rows_by_block in split_groups.items():
+        target = _choose_target(rows_by_block, block_sizes)
+        for block_number, n_rows in rows_by_block.items():
+            block_sizes[block_number] -= n_rows
+            block_sizes[target] += n_rows
+            if block_number != target:
+                moves_of_block[block_number][label] = target
+    return moves_of_block
+
+
+def _choose_target(rows_by_block: dict[int, int], block_sizes: list[int]) -> int:
+    """The block with most rows of a group; of several such blocks the smallest one."""
+    most_rows = max(rows_by_block.values())
+    candidates = [block for block, n_rows in rows_by_block.items() if n_rows == most_rows]
+    return min(candidates, key=lambda block: block_sizes[block])
 
 
 def _make_block(X: MatrixLike, y: ArrayLike, groups: ArrayLike | None) -> RowBlock:
     """On a worker: validate the arrays. Without groups all rows have the label 0."""
     _check_same_rows(X, "y", y)
-    labels: Labels = np.zeros(X.shape[0], dtype=np.intp)
+    n_rows = X.shape[0]
+    labels: Labels = np.zeros(n_rows, dtype=np.intp)
     if groups is not None:
         _check_same_rows(X, "groups", groups)
         labels = np.asarray(groups)
-    if X.shape[0] == 0:
+    if n_rows == 0:  # which the checks below refuse
         n_outputs = np.shape(y)[1] if np.ndim(y) == 2 else 1
         return RowBlock(np.zeros(X.shape), np.zeros((0, n_outputs)), labels)
     reject_dtype("X", X)
@@ -233,7 +253,8 @@ def _check_same_rows(X: MatrixLike, name: str, values: MatrixLike) -> None:
             f"a block of X has {X.shape[0]} rows but that of {name} has {len(values)}; the "
             "blocks must contain the same rows."
         )
-    if hasattr(X, "index") and hasattr(values, "index") and not X.index.equals(values.index):
+    have_index = hasattr(X, "index") and hasattr(values, "index")
+    if have_index and not X.index.equals(values.index):
         raise ValueError(
             f"a partition of X and that of {name} have different indices; take them from the "
             "same data frame, without sorting or filtering one of them alone."
@@ -242,30 +263,33 @@ def _check_same_rows(X: MatrixLike, name: str, values: MatrixLike) -> None:
 
 def _count_groups(y: MatrixLike, groups: ArrayLike | None) -> GroupSizes:
     """On a worker: return the number of rows of each label."""
-    labels = None if groups is None else np.asarray(groups)
-    encoded = encode_groups(labels, len(y))
+    if groups is not None:
+        groups = np.asarray(groups)
+    encoded = encode_groups(groups, len(y))
     return dict(zip(encoded.labels.tolist(), encoded.sizes.tolist(), strict=True))
 
 
-def _split(block: RowBlock, moves: Moves, home: int) -> dict[int, RowBlock]:
+def _split_by_target(block: RowBlock, moves: Moves, own_number: int) -> dict[int, RowBlock]:
     """On a worker: return the rows by the block that they move to; `home` for the others."""
-    target_of_row = np.array([moves.get(label, home) for label in block.groups.tolist()])
-    pieces = {}
-    for target in {home, *moves.values()}:
-        rows = target_of_row == target
-        pieces[target] = RowBlock(block.X[rows], block.y[rows], block.groups[rows])
-    return pieces
+    target_of_row = np.array([moves.get(label, own_number) for label in block.groups.tolist()])
+    piece_by_target = {}
+    for target in {own_number, *moves.values()}:
+        moves_to_target = target_of_row == target
+        piece_by_target[target] = RowBlock(
+            block.X[moves_to_target], block.y[moves_to_target], block.groups[moves_to_target]
+        )
+    return piece_by_target
 
 
-def _join(pieces: list[RowBlock]) -> RowBlock:
+def _join_pieces(pieces: list[RowBlock]) -> RowBlock:
     """On a worker: concatenate rows."""
-    items = [piece.X for piece in pieces]
-    if any(sp.issparse(X) for X in items):
-        joined = sp.vstack(items, "csr")
+    matrices = [piece.X for piece in pieces]
+    if any(sp.issparse(matrix) for matrix in matrices):
+        joined_X = sp.vstack(matrices, "csr")
     else:
-        joined = np.vstack(items)
+        joined_X = np.vstack(matrices)
     return RowBlock(
-        joined,
+        joined_X,
         np.concatenate([piece.y for piece in pieces]),
         np.concatenate([piece.groups for piece in pieces]),
     )

@@ -26,7 +26,7 @@ from rankwise.distributed.blocks import (
     Collection,
     GroupSizes,
     RowBlock,
-    align,
+    align_blocks,
     gather_groups,
     whole_rows,
 )
@@ -83,9 +83,8 @@ class WholeBlocks(NamedTuple):
 
     def draw_labels(self, n_groups: int) -> frozenset[Hashable]:
         """Labels of a sample of the groups."""
-        return frozenset(
-            sample_labels((label for sizes in self.group_sizes for label in sizes), n_groups)
-        )
+        all_labels = (label for sizes in self.group_sizes for label in sizes)
+        return frozenset(sample_labels(all_labels, n_groups))
 
 
 class LazyModel(KernelModel):
@@ -114,16 +113,20 @@ class LazyModel(KernelModel):
         model = self.to_local()
         output_shape = self.output_shape_
         if isinstance(X, dd.DataFrame):
+            # meta: the names and types of the columns of the result
             meta: list[tuple[int, type]] | tuple[str, type] = ("score", np.float64)
             if output_shape:
-                meta = [(output, np.float64) for output in range(output_shape[0])]
+                n_outputs = output_shape[0]
+                meta = [(output, np.float64) for output in range(n_outputs)]
             return X.map_partitions(_score_frame, model, meta=meta)
+
         X = whole_rows(X)
-        layout: dict[str, object] = {"drop_axis": 1}
+        shape_of_result: dict[str, object] = {"drop_axis": 1}
         if output_shape:
-            layout = {"chunks": (X.chunks[0], output_shape)}
-        empty = np.empty((0,) * (1 + len(output_shape)))
-        return da.map_blocks(_score_block, X, model=model, meta=empty, **layout)
+            shape_of_result = {"chunks": (X.chunks[0], output_shape)}
+        n_dimensions = 1 + len(output_shape)
+        empty_result = np.empty((0,) * n_dimensions)
+        return da.map_blocks(_score_block, X, model=model, meta=empty_result, **shape_of_result)
 
     def to_local(self) -> Any:
         """Return the same model as an estimator of `rankwise`, without Dask.
@@ -138,12 +141,13 @@ class LazyModel(KernelModel):
         if self.basis is None:
             del parameters["basis"]
         model = self.local_class(**parameters)
-        local_attributes = fitted_schema(self.local_class)
-        fitted = {name: value for name, value in vars(self).items() if name in local_attributes}
-        vars(model).update(fitted)
+        names_in_local_class = fitted_schema(self.local_class)
+        for name, value in vars(self).items():
+            if name in names_in_local_class:
+                setattr(model, name, value)
         return model
 
-    def _whole_blocks(
+    def _gather_whole_groups(
         self,
         X: Collection,
         y: Collection | ArrayLike,
@@ -153,15 +157,16 @@ class LazyModel(KernelModel):
     ) -> WholeBlocks:
         """Move the rows of groups that are in several blocks, and store the names of columns."""
         check_workers()
-        blocks, delayed_sizes = align(X, y, groups)
+        blocks, delayed_group_sizes = align_blocks(X, y, groups)
         features = self._make_feature_map(X)
-        group_sizes = list(dask.compute(*delayed_sizes))
-        if not any(group_sizes):
+        group_sizes = list(dask.compute(*delayed_group_sizes))
+        n_blocks_with_rows = sum(bool(sizes) for sizes in group_sizes)
+        if not n_blocks_with_rows:
             raise ValueError("X has no rows, expected at least two items of one group.")
         self.n_split_groups_ = 0
         if groups is not None:
             blocks, self.n_split_groups_ = gather_groups(blocks, group_sizes)
-        elif sum(map(bool, group_sizes)) > 1 and not may_cut_list:
+        elif n_blocks_with_rows > 1 and not may_cut_list:
             raise ValueError(
                 "without groups all rows are one list, but they are in several blocks; pass "
                 "groups, or one block (X.rechunk), or use RankRLS with cost='magnitude' and "
@@ -173,7 +178,9 @@ class LazyModel(KernelModel):
         """Store the names of the columns, and return the map from rows to features."""
         kernel = self.make_kernel()
         n_columns = X.shape[1]
-        if kernel.is_precomputed or kernel.is_linear != (self.basis is None):
+        needs_basis = not kernel.is_linear
+        has_basis = self.basis is not None
+        if kernel.is_precomputed or has_basis != needs_basis:
             raise ValueError(
                 f"kernel={self.kernel!r} with basis={self.basis!r} needs all items at once; on "
                 "Dask collections use kernel='linear' without a basis, or a kernel other than "
@@ -183,11 +190,12 @@ class LazyModel(KernelModel):
         self.n_features_in_ = int(n_columns)
         if isinstance(X, dd.DataFrame) and all(isinstance(name, str) for name in X.columns):
             self.feature_names_in_ = np.asarray(X.columns, dtype=object)
-        features: FeatureMap = ColumnFeatures(None, self.n_features_in_)
+        feature_map: FeatureMap = ColumnFeatures(None, self.n_features_in_)
         if self.basis is not None:
-            features = basis_map(kernel, np.empty((0, n_columns)), None, self.basis, None)
-        self._store_features(features)
-        return features
+            no_items = np.empty((0, n_columns))  # the basis consists of points, not of items
+            feature_map = basis_map(kernel, no_items, None, self.basis, None)
+        self._store_features(feature_map)
+        return feature_map
 
 
 def _score_block(block: Matrix, model: KernelModel) -> AnyArray:
@@ -278,7 +286,8 @@ class RankRLS(LazyModel):
         alphas = check_alphas([self.alpha], "alpha")
         totals, features = self.compute_totals(X, y, groups)
         path = totals.statistics.solve(alphas)
-        self.store_solution(totals, features, path.coefficients[0])
+        weights_of_only_alpha = path.coefficients[0]
+        self.store_solution(totals, features, weights_of_only_alpha)
         return self
 
     def compute_totals(
@@ -311,13 +320,16 @@ class RankRLS(LazyModel):
             "group_weight": self.group_weight,
             "beta": self.beta,
         }
-        takes_parts = SufficientStatistics(**rule).takes_parts
-        whole = self._whole_blocks(X, y, groups, may_cut_list=takes_parts)
-        features = dask.delayed(whole.features, traverse=False)
-        held_out = dask.delayed(whole.draw_labels(n_held_out), traverse=False)
-        add_up = dask.delayed(_add_up)
+        can_add_parts_of_list = SufficientStatistics(**rule).takes_parts
+        whole = self._gather_whole_groups(X, y, groups, may_cut_list=can_add_parts_of_list)
         has_groups = groups is not None
-        totals = [add_up(block, features, rule, has_groups, held_out) for block in whole.blocks]
+        feature_map = dask.delayed(whole.features, traverse=False)
+        held_out_labels = dask.delayed(whole.draw_labels(n_held_out), traverse=False)
+        totals_of_block = dask.delayed(_totals_of_block)
+        totals = [
+            totals_of_block(block, feature_map, rule, has_groups, held_out_labels)
+            for block in whole.blocks
+        ]
         return merge_in_tree(totals).compute(), whole.features
 
     def store_solution(self, totals: Totals, features: FeatureMap, weights: Array) -> None:
@@ -336,21 +348,22 @@ class RankRLS(LazyModel):
         self.n_pairs_ = totals.statistics.n_pairs
 
 
-def _add_up(
+def _totals_of_block(
     block: RowBlock,
-    features: FeatureMap,
+    feature_map: FeatureMap,
     rule: _SumOptions,
     has_groups: bool,
-    held_out: frozenset[Hashable],
+    held_out_labels: frozenset[Hashable],
 ) -> Totals:
     """On a worker: return the totals of one block of whole groups, or of a part of one list."""
-    totals = Totals(SufficientStatistics(**rule), GroupSample(len(held_out), held_out))
+    sample = GroupSample(len(held_out_labels), held_out_labels)
+    totals = Totals(SufficientStatistics(**rule), sample)
     if not len(block.y):
         return totals
-    rows = features.transform(block.X)
+    features = feature_map.transform(block.X)
     groups = block.groups if has_groups else None
-    totals.statistics.add(rows, block.y, groups, whole_groups=has_groups)
-    totals.sample.add(rows, block.y, block.groups)
+    totals.statistics.add(features, block.y, groups, whole_groups=has_groups)
+    totals.sample.add(features, block.y, block.groups)
     return totals
 
 
@@ -441,17 +454,24 @@ class RankSVM(LazyModel):
         """
         alphas = check_alphas([self.alpha], "alpha")
         check_option("group_weight", self.group_weight, GROUP_WEIGHTS)
-        solver = "lbfgs" if self.solver == "auto" else self.solver
-        local = rank_svm.RankSVM(loss=self.loss, solver=solver)
-        make_loss, self.solver_ = local._loss_and_method()
-        blocks, features, _ = self._whole_blocks(X, y, groups)
-        delayed_features = dask.delayed(features, traverse=False)
-        prepare = dask.delayed(_prepare)
-        objectives = [
-            prepare(block, delayed_features, make_loss, self.group_weight) for block in blocks
+        solver = self.solver
+        if solver == "auto":
+            solver = "lbfgs"
+        local_model = rank_svm.RankSVM(loss=self.loss, solver=solver)
+        make_loss, self.solver_ = local_model._loss_and_method()
+        blocks, feature_map, _ = self._gather_whole_groups(X, y, groups)
+
+        # The objective of each block remains on its worker.
+        make_block_objective = dask.delayed(_make_block_objective)
+        delayed_map = dask.delayed(feature_map, traverse=False)
+        block_objectives = [
+            make_block_objective(block, delayed_map, make_loss, self.group_weight)
+            for block in blocks
         ]
-        loss = ClusterLoss(list(dask.persist(*objectives)))
-        identity = sp.identity(features.n_features, format="csr")
+        loss = ClusterLoss(list(dask.persist(*block_objectives)))
+
+        # Here the loss is a function of the weights: their "features" are the identity.
+        identity = sp.identity(feature_map.n_features, format="csr")
         objective = Objective(identity, loss, 0.0, loss.magnitude, loss.n_items)
         (solution,) = pairwise_ranker.solve_path(
             self,
@@ -463,7 +483,7 @@ class RankSVM(LazyModel):
         self.n_pairs_ = loss.n_pairs
         self.n_evaluations_ = loss.n_evaluations
         pairwise_ranker.report_solution(self, solution)
-        self._store(features.coefficients(solution.w[:, None]))
+        self._store(feature_map.coefficients(solution.w[:, None]))
         return self
 
 
@@ -493,19 +513,26 @@ class ClusterLoss(PairwiseLoss):
     """
 
     def __init__(self, blocks: list[Delayed]) -> None:
-        summaries = dask.compute(*map(dask.delayed(_summarize), blocks))
-        self._blocks = [block for block, summary in zip(blocks, summaries, strict=True) if summary]
+        summarize = dask.delayed(_summarize)
+        summary_of_block = dask.compute(*(summarize(block) for block in blocks))
+        self._blocks = []
+        summaries = []
+        for block, summary in zip(blocks, summary_of_block, strict=True):
+            if summary is not None:
+                self._blocks.append(block)
+                summaries.append(summary)
         if not self._blocks:
             raise ValueError(
                 "there is nothing to rank: the items make no pair of different scores; give group "
                 "labels that are shared by the items to be compared."
             )
-        items, pairs, weights, covariances, magnitudes = zip(*filter(None, summaries), strict=True)
-        self.n_items = sum(items)
-        self.n_pairs = sum(pairs)
+        weights = [summary.total_weight for summary in summaries]
+        covariances = [summary.pair_covariance for summary in summaries]
+        self.n_items = sum(summary.n_items for summary in summaries)
+        self.n_pairs = sum(summary.n_pairs for summary in summaries)
         self.total_weight = sum(weights)
         self.pair_covariance = np.average(covariances, axis=0, weights=weights)
-        self.magnitude = np.max(magnitudes, axis=0)
+        self.magnitude = np.max([summary.magnitude for summary in summaries], axis=0)
         self.n_evaluations = 0
 
     def sample(self, step: int) -> None:
@@ -515,65 +542,79 @@ class ClusterLoss(PairwiseLoss):
     def at(self, f: Array) -> LossValue:
         """Evaluate in one pass over all blocks; each Hessian product is one more pass."""
         self.n_evaluations += 1
-        by_block = self._compute(_evaluate, f)
-        value, gradient, *plane = (
-            sum(terms) / self.total_weight for terms in zip(*by_block, strict=True)
+        terms_of_blocks = self._compute_by_block(_weighted_terms, f)
+        value, gradient, *plane_fields = (
+            sum(terms) / self.total_weight for terms in zip(*terms_of_blocks, strict=True)
         )
 
         def hessian_product(v: Array) -> Array:
-            return np.asarray(sum(self._compute(_hessian_product, f, v)) / self.total_weight)
+            weighted_products = self._compute_by_block(_weighted_hessian_product, f, v)
+            return np.asarray(sum(weighted_products) / self.total_weight)
 
-        return LossValue(
-            float(value), np.asarray(gradient), hessian_product, Plane(*map(float, plane))
-        )
+        plane = Plane(*map(float, plane_fields))
+        return LossValue(float(value), np.asarray(gradient), hessian_product, plane)
 
-    def _compute(self, function: Callable[..., Any], *arguments: Any) -> tuple[Any, ...]:
-        task = dask.delayed(function)
-        return tuple(dask.compute(*(task(block, *arguments) for block in self._blocks)))
+    def _compute_by_block(self, function: Callable[..., Any], *arguments: Any) -> tuple[Any, ...]:
+        delayed_function = dask.delayed(function)
+        tasks = [delayed_function(block, *arguments) for block in self._blocks]
+        return tuple(dask.compute(*tasks))
 
 
-def _prepare(
+def _make_block_objective(
     block: RowBlock,
-    features: FeatureMap,
+    feature_map: FeatureMap,
     make_loss: Callable[[PreferenceGraph], PairwiseLoss],
     group_weight: str,
 ) -> Objective | None:
     """On a worker: return the objective of a block; None if the block has no pairs."""
     if not len(block.y):
         return None
-    if block.y.shape[1] > 1:
-        raise ValueError(f"y has {block.y.shape[1]} outputs; fit one RankSVM for each.")
-    graph = ScoreGraph(block.y[:, 0], block.groups, cost="sign", group_weight=group_weight)
+    n_outputs = block.y.shape[1]
+    if n_outputs > 1:
+        raise ValueError(f"y has {n_outputs} outputs; fit one RankSVM for each.")
+    only_output = block.y[:, 0]
+    graph = ScoreGraph(only_output, block.groups, cost="sign", group_weight=group_weight)
     loss = make_loss(graph)
     if loss.graph.n_pairs == 0:
         return None
-    return make_objective(features.transform(block.X), loss, 0.0)
+    return make_objective(feature_map.transform(block.X), loss, 0.0)
 
 
-def _summarize(objective: Objective | None) -> tuple[Any, ...] | None:
+class _BlockSummary(NamedTuple):
+    """Sizes and statistics of the objective of a block."""
+
+    n_items: int
+    n_pairs: int
+    total_weight: float
+    pair_covariance: Array
+    magnitude: Array
+
+
+def _summarize(objective: Objective | None) -> _BlockSummary | None:
     """On a worker: return numbers of items and pairs, W, pair covariance and magnitude."""
     if objective is None:
         return None
     loss = objective.loss
-    return (
-        objective.n_items,
-        loss.graph.n_pairs,
-        loss.total_weight,
-        estimate_pair_covariance(objective),
-        objective.magnitude,
+    return _BlockSummary(
+        n_items=objective.n_items,
+        n_pairs=loss.graph.n_pairs,
+        total_weight=loss.total_weight,
+        pair_covariance=estimate_pair_covariance(objective),
+        magnitude=objective.magnitude,
     )
 
 
-def _evaluate(objective: Objective, w: Array) -> tuple[Any, ...]:
+def _weighted_terms(objective: Objective, w: Array) -> tuple[Any, ...]:
     """On a worker: return loss, gradient and the sums of the plane, times the pairs' weight."""
     iterate = objective.at(w)
     total_weight = objective.loss.total_weight
-    terms = (iterate.loss.value, iterate.loss_gradient, *iterate.loss.plane)
-    return tuple(total_weight * term for term in terms)
+    value_gradient_and_plane = (iterate.loss.value, iterate.loss_gradient, *iterate.loss.plane)
+    return tuple(total_weight * term for term in value_gradient_and_plane)
 
 
-def _hessian_product(objective: Objective, w: Array, v: Array) -> Array:
+def _weighted_hessian_product(objective: Objective, w: Array, v: Array) -> Array:
     """On a worker: return the product of the Hessian with v, times the pairs' weight."""
-    loss_value = objective.loss.at(objective.scores(w))
-    product = loss_value.hessian_product(objective.scores(v))
-    return objective.loss.total_weight * objective.derivative_in_weights(product)
+    loss_at_w = objective.loss.at(objective.scores(w))
+    product_of_scores = loss_at_w.hessian_product(objective.scores(v))
+    product_of_weights = objective.derivative_in_weights(product_of_scores)
+    return objective.loss.total_weight * product_of_weights

@@ -25,25 +25,31 @@ def compute_file_totals(files: Sequence[str], roles: ColumnRoles, n_held_out: in
     """
     dask = require("dask", "engine='dask'")
     check_workers()
-    draw = dask.delayed(_draw_labels, pure=True)
-    labels_by_file = dask.compute(*[draw(file, roles.group, n_held_out) for file in files])
-    drawn = sample_labels((label for labels in labels_by_file for label in labels), n_held_out)
-    add_up = dask.delayed(_totals_of_file, pure=True)
-    labels = dask.delayed(frozenset(drawn), traverse=False)
-    totals = merge_in_tree([add_up(file, roles, labels) for file in files])
-    result: Totals = totals.compute()
-    return result
+    # First pass: each file draws labels, and the final sample is drawn from these.
+    draw_labels = dask.delayed(_draw_labels_of_file, pure=True)
+    labels_of_files = dask.compute(*[draw_labels(file, roles.group, n_held_out) for file in files])
+    candidates = (label for labels in labels_of_files for label in labels)
+    held_out_labels = frozenset(sample_labels(candidates, n_held_out))
+
+    # Second pass: totals of each file
+    delayed_labels = dask.delayed(held_out_labels, traverse=False)
+    totals_of_file = dask.delayed(_totals_of_file, pure=True)
+    totals_of_files = [totals_of_file(file, roles, delayed_labels) for file in files]
+    totals: Totals = merge_in_tree(totals_of_files).compute()
+    return totals
 
 
-def _draw_labels(file: str, group: str, n_held_out: int) -> list[Hashable]:
+def _draw_labels_of_file(file: str, group_column: str, n_held_out: int) -> list[Hashable]:
     """On a worker: the labels of one file that may be in the sample."""
     drawn: list[Hashable] = []
-    for batch in read_batches([file], [group], "pyarrow"):
-        drawn = sample_labels([*drawn, *distinct_labels(batch[group].to_numpy())], n_held_out)
+    for batch in read_batches([file], [group_column], "pyarrow"):
+        labels_of_batch = distinct_labels(batch[group_column].to_numpy())
+        drawn = sample_labels([*drawn, *labels_of_batch], n_held_out)
     return drawn
 
 
-def _totals_of_file(file: str, roles: ColumnRoles, labels: frozenset[Hashable]) -> Totals:
+def _totals_of_file(file: str, roles: ColumnRoles, held_out_labels: frozenset[Hashable]) -> Totals:
     """On a worker: the totals of one file."""
     batches = read_batches([file], roles.names, "pyarrow")
-    return add_batches(batches, roles, GroupSample(len(labels), labels))
+    sample = GroupSample(len(held_out_labels), held_out_labels)
+    return add_batches(batches, roles, sample)

@@ -103,23 +103,25 @@ def train_parquet(
 def _column_roles(
     files: Sequence[str], target: str, group: str, features: Sequence[str] | None
 ) -> ColumnRoles:
-    types = parquet_columns(files)
+    type_of_column = parquet_columns(files)
     for role, name in (("target", target), ("group", group)):
-        if name not in types:
-            raise ValueError(f"{role}={name!r} is not a column of {files[0]}: {', '.join(types)}.")
+        if name not in type_of_column:
+            all_columns = ", ".join(type_of_column)
+            raise ValueError(f"{role}={name!r} is not a column of {files[0]}: {all_columns}.")
     if features is None:
-        features = [name for name in types if name not in (target, group)]
-    missing = [name for name in features if name not in types]
-    if missing:
-        raise ValueError(f"features {', '.join(missing)} are not columns of {files[0]}.")
-    text = [name for name in features if not _is_number(str(types[name]))]
-    if text:
+        features = [name for name in type_of_column if name not in (target, group)]
+    unknown = [name for name in features if name not in type_of_column]
+    if unknown:
+        raise ValueError(f"features {', '.join(unknown)} are not columns of {files[0]}.")
+    not_numeric = [name for name in features if not _is_number(str(type_of_column[name]))]
+    if not_numeric:
         raise ValueError(
-            f"the columns {', '.join(text)} are not numbers; list the numeric columns in features, "
+            f"the columns {', '.join(not_numeric)} are not numbers; list the numeric columns in features, "
             "or encode the columns with the engine."
         )
-    first_labels = first_column(files[0], group)
-    return ColumnRoles(tuple(features), target, group, has_contiguous_groups(first_labels))
+    labels_of_first_batch = first_column(files[0], group)
+    is_sorted = has_contiguous_groups(labels_of_first_batch)
+    return ColumnRoles(tuple(features), target, group, is_sorted)
 
 
 def _is_number(arrow_type: str) -> bool:
@@ -127,24 +129,24 @@ def _is_number(arrow_type: str) -> bool:
     return arrow_type.startswith(("int", "uint", "float", "double", "halffloat", "bool"))
 
 
-def _read_here(engine: str) -> Engine:
+def _make_local_engine(engine: str) -> Engine:
     """An engine that reads batches in this process."""
 
-    def totals(files: Sequence[str], roles: ColumnRoles, n_held_out: int) -> Totals:
+    def compute_local_totals(files: Sequence[str], roles: ColumnRoles, n_held_out: int) -> Totals:
         batches = read_batches(files, roles.names, engine)
         return add_batches(batches, roles, GroupSample(n_held_out))
 
-    return totals
+    return compute_local_totals
 
 
-def _read_with_dask(files: Sequence[str], roles: ColumnRoles, n_held_out: int) -> Totals:
+def _compute_with_dask(files: Sequence[str], roles: ColumnRoles, n_held_out: int) -> Totals:
     """Each file is added up by one task; the totals are merged by others."""
     from rankwise.distributed.file_tasks import compute_file_totals
 
     return compute_file_totals(files, roles, n_held_out)
 
 
-def _read_with_spark(files: Sequence[str], roles: ColumnRoles, n_held_out: int) -> Totals:
+def _compute_with_spark(files: Sequence[str], roles: ColumnRoles, n_held_out: int) -> Totals:
     """Each partition is added up by one task; the totals are merged here."""
     from rankwise.distributed.spark_totals import compute_partition_totals
 
@@ -153,9 +155,9 @@ def _read_with_spark(files: Sequence[str], roles: ColumnRoles, n_held_out: int) 
 
 Engine = Callable[[Sequence[str], ColumnRoles, int], Totals]
 ENGINES: dict[str, Engine] = {
-    "pyarrow": _read_here("pyarrow"),
-    "duckdb": _read_here("duckdb"),
-    "polars": _read_here("polars"),
-    "dask": _read_with_dask,
-    "spark": _read_with_spark,
+    "pyarrow": _make_local_engine("pyarrow"),
+    "duckdb": _make_local_engine("duckdb"),
+    "polars": _make_local_engine("polars"),
+    "dask": _compute_with_dask,
+    "spark": _compute_with_spark,
 }

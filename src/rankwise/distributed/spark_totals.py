@@ -35,14 +35,22 @@ def compute_partition_totals(
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     session = sql.SparkSession.builder.getOrCreate()
     rows = session.read.parquet(*files).select(*roles.names)
-    column = f"`{roles.group.replace('`', '``')}`"
-    labels = _run_on_partitions(
-        rows.select(column).distinct(), lambda batches: _draw_labels(batches, roles, n_held_out)
+    escaped_name = roles.group.replace("`", "``")
+    group_column = f"`{escaped_name}`"
+
+    # First pass: each partition draws labels, and the final sample is drawn from these.
+    labels_of_partitions = _run_on_partitions(
+        rows.select(group_column).distinct(),
+        lambda batches: _draw_labels(batches, roles, n_held_out),
     )
-    drawn = sample_labels((label for several in labels for label in several), n_held_out)
-    partitions = rows.repartition(column).sortWithinPartitions(column)
+    candidates = (label for labels in labels_of_partitions for label in labels)
+    held_out_labels = frozenset(sample_labels(candidates, n_held_out))
+
+    # Second pass: totals of partitions of whole groups
+    sorted_partitions = rows.repartition(group_column).sortWithinPartitions(group_column)
     return _run_on_partitions(
-        partitions, lambda batches: _add_partition(batches, roles, frozenset(drawn))
+        sorted_partitions,
+        lambda batches: _totals_of_partition(batches, roles, held_out_labels),
     )
 
 
@@ -52,16 +60,18 @@ def _draw_labels(
     """On an executor: the labels of a partition that may be in the sample."""
     drawn: list[Hashable] = []
     for batch in batches:
-        drawn = sample_labels([*drawn, *distinct_labels(batch[roles.group].to_numpy())], n_held_out)
+        labels_of_batch = distinct_labels(batch[roles.group].to_numpy())
+        drawn = sample_labels([*drawn, *labels_of_batch], n_held_out)
     return drawn
 
 
-def _add_partition(
-    batches: Iterator[pa.Table], roles: ColumnRoles, labels: frozenset[Hashable]
+def _totals_of_partition(
+    batches: Iterator[pa.Table], roles: ColumnRoles, held_out_labels: frozenset[Hashable]
 ) -> Totals:
     """On an executor: the totals of a partition of sorted whole groups."""
-    roles = replace(roles, is_sorted=True)
-    totals = add_batches(batches, roles, GroupSample(len(labels), labels))
+    sorted_roles = replace(roles, is_sorted=True)
+    sample = GroupSample(len(held_out_labels), held_out_labels)
+    totals = add_batches(batches, sorted_roles, sample)
     totals.statistics.close_groups()
     return totals
 
@@ -72,10 +82,12 @@ def _run_on_partitions(rows: DataFrame, function: Callable[[Iterator[pa.Table]],
     The bytes come from executors of this session, which run code of this process anyway.
     """
 
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def pickle_result(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import pyarrow
 
         tables = (pyarrow.Table.from_batches([batch]) for batch in batches)
-        yield pyarrow.RecordBatch.from_pydict({"result": [pickle.dumps(function(tables))]})
+        pickled_result = pickle.dumps(function(tables))
+        yield pyarrow.RecordBatch.from_pydict({"result": [pickled_result]})
 
-    return [pickle.loads(row["result"]) for row in rows.mapInArrow(run, "result binary").collect()]
+    row_of_each_partition = rows.mapInArrow(pickle_result, "result binary").collect()
+    return [pickle.loads(row["result"]) for row in row_of_each_partition]

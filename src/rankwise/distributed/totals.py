@@ -70,7 +70,7 @@ def add_batches(
     for batch in batches:
         if not len(batch):
             continue
-        X = _matrix([batch[name].to_numpy() for name in roles.features])
+        X = _stack_columns([batch[name].to_numpy() for name in roles.features])
         y = batch[roles.target].to_numpy()
         groups = batch[roles.group].to_numpy()
         totals.statistics.add(X, y, groups, is_sorted=roles.is_sorted)
@@ -78,12 +78,14 @@ def add_batches(
     return totals
 
 
-def _matrix(columns: Sequence[AnyArray]) -> AnyArray:
+def _stack_columns(columns: Sequence[AnyArray]) -> AnyArray:
     """A matrix of these columns, one after the other in memory, which takes the fewest copies."""
-    shape = len(columns[0]), len(columns)
-    matrix: AnyArray = np.empty(shape, dtype=np.result_type(*columns), order="F")
-    for k, column in enumerate(columns):
-        matrix[:, k] = column
+    n_rows = len(columns[0])
+    n_columns = len(columns)
+    common_dtype = np.result_type(*columns)
+    matrix: AnyArray = np.empty((n_rows, n_columns), dtype=common_dtype, order="F")
+    for number, column in enumerate(columns):
+        matrix[:, number] = column
     return matrix
 
 
@@ -96,8 +98,9 @@ def distinct_labels(groups: Labels) -> list[Hashable]:
 def merge_totals(several: Sequence[Totals]) -> Totals:
     """Totals of all rows. The inputs are unchanged: Dask reads them again if a worker dies."""
     first = several[0]
-    statistics = SufficientStatistics(**first.statistics.rule)
-    merged = Totals(statistics, GroupSample(first.sample.n_groups, first.sample.labels))
+    empty_statistics = SufficientStatistics(**first.statistics.rule)
+    empty_sample = GroupSample(first.sample.n_groups, first.sample.labels)
+    merged = Totals(empty_statistics, empty_sample)
     for totals in several:
         merged.statistics.merge(totals.statistics)
         merged.sample.merge(totals.sample)
@@ -109,15 +112,16 @@ def merge_in_tree(totals: Sequence[Delayed]) -> Delayed:
     import dask
 
     merge = dask.delayed(merge_totals)
-    level = list(totals)
-    while len(level) > 1:
-        starts = range(0, len(level), MERGE_WIDTH)
-        level = [merge(level[start : start + MERGE_WIDTH]) for start in starts]
-    return level[0]
+    remaining = list(totals)
+    while len(remaining) > 1:
+        starts = range(0, len(remaining), MERGE_WIDTH)
+        remaining = [merge(remaining[start : start + MERGE_WIDTH]) for start in starts]
+    return remaining[0]
 
 
 def has_contiguous_groups(groups: np.ndarray) -> bool:
     """Whether the rows of each group follow each other."""
-    codes = encode_groups(groups, len(groups)).codes
-    n_runs = 1 + int(np.count_nonzero(np.diff(codes)))
-    return n_runs == int(codes.max()) + 1
+    encoded = encode_groups(groups, len(groups))
+    n_changes = int(np.count_nonzero(np.diff(encoded.codes)))
+    n_runs = 1 + n_changes
+    return n_runs == encoded.n_groups

@@ -19,11 +19,11 @@ def check_workers() -> None:
         client = distributed.get_client()
     except ValueError:  # no client
         return
-    specs = client.run(find_spec, "rankwise")
-    missing = sorted(worker for worker, spec in specs.items() if spec is None)
-    if missing:
+    spec_of_worker = client.run(find_spec, "rankwise")
+    lacking = sorted(worker for worker, spec in spec_of_worker.items() if spec is None)
+    if lacking:
         raise RuntimeError(
-            f"rankwise is not installed on {len(missing)} of {len(specs)} Dask workers: "
-            f"{', '.join(missing[:5])}. Install the same version on every worker, for example with "
+            f"rankwise is not installed on {len(lacking)} of {len(spec_of_worker)} Dask workers: "
+            f"{', '.join(lacking[:5])}. Install the same version on every worker, for example with "
             "client.register_plugin(distributed.PipInstall(['rankwise']))."
         )
