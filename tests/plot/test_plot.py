@@ -19,7 +19,7 @@ from rankwise.datasets import make_ranking
 from rankwise.metrics import get_metric, ndcg
 from rankwise.model_selection import compare
 from rankwise.plot import Curve, GroupComparisonDisplay, SearchCurveDisplay
-from rankwise.plot.search_curve import _curve
+from rankwise.plot.search_curve import _make_curve
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
@@ -52,7 +52,7 @@ def standard_error(values):
 )
 def test_curve_has_mean_and_standard_error_of_the_defined_values(rows):
     table = np.array(rows)
-    curve = _curve("", -np.arange(table.shape[1]), table, None)  # sorted the other way round
+    curve = _make_curve("", -np.arange(table.shape[1]), table, None)  # sorted the other way round
     for mean, error, column in zip(curve.mean, curve.error, table.T[::-1], strict=True):
         defined = column[~np.isnan(column)]
         assert np.isnan(mean) if not len(defined) else mean == pytest.approx(defined.mean())

@@ -116,8 +116,8 @@ def _column_roles(
     not_numeric = [name for name in features if not _is_number(str(type_of_column[name]))]
     if not_numeric:
         raise ValueError(
-            f"the columns {', '.join(not_numeric)} are not numbers; list the numeric columns in features, "
-            "or encode the columns with the engine."
+            f"the columns {', '.join(not_numeric)} are not numbers; list the numeric columns in "
+            "features, or encode the columns with the engine."
         )
     labels_of_first_batch = first_column(files[0], group)
     is_sorted = has_contiguous_groups(labels_of_first_batch)

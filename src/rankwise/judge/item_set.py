@@ -50,8 +50,11 @@ class Item(NamedTuple):
     @property
     def digest(self) -> str:
         """Hash of the contents that a judge sees."""
-        contents = [list(self.cells), str(self.image or "")]
-        return hashlib.sha256(json.dumps(contents).encode()).hexdigest()
+        image_path = ""
+        if self.image is not None:
+            image_path = str(self.image)
+        contents = json.dumps([list(self.cells), image_path])
+        return hashlib.sha256(contents.encode()).hexdigest()
 
 
 class ItemSet(NamedTuple):
@@ -129,28 +132,30 @@ def read_items(
     path = Path(path)
     is_table = not path.is_dir() and path.suffix != ".txt"
     if is_table:
-        items = _from_table(path, name, show, image, use_features, is_blind)
+        items = _read_table(path, name, show, image, use_features, is_blind)
     elif name or show or image:
         raise ValueError(f"name=, show= and image= are for tables, but {path} is not a table.")
     elif path.is_dir():
-        items = ItemSet(_from_folder(path))
+        items = ItemSet(_read_folder(path))
     else:
-        items = ItemSet(_from_lines(path))
-    _check(items.items, path)
+        items = ItemSet(_read_lines(path))
+    _check_items(items.items, path)
     return items
 
 
-def _from_folder(path: Path) -> list[Item]:
+def _read_folder(path: Path) -> list[Item]:
     items = []
     for file in sorted(path.iterdir()):
         is_image = file.suffix.lower() in IMAGES
-        if not (is_image or file.suffix.lower() in TEXTS) or not file.is_file():
+        is_text = file.suffix.lower() in TEXTS
+        if not (is_image or is_text) or not file.is_file():
             continue
         _check_inside(file, path, file.name)
         if is_image:
-            items.append(Item(file.stem, (), file.resolve()))
+            items.append(Item(file.stem, cells=(), image=file.resolve()))
         else:
-            items.append(Item(file.stem, (("", file.read_text("utf-8-sig").strip()),)))
+            text = file.read_text("utf-8-sig").strip()
+            items.append(Item(file.stem, cells=(("", text),)))  # a cell without a column
     return items
 
 
@@ -160,12 +165,12 @@ def _check_inside(file: Path, folder: Path, description: str) -> None:
         raise ValueError(f"{description} is outside {folder}; copy it there, or remove it.")
 
 
-def _from_lines(path: Path) -> list[Item]:
+def _read_lines(path: Path) -> list[Item]:
     lines = [line.strip() for line in path.read_text("utf-8-sig").splitlines()]
-    return [Item(line, (("", line),)) for line in lines if line]
+    return [Item(line, cells=(("", line),)) for line in lines if line]
 
 
-def _from_table(
+def _read_table(
     path: Path,
     name: str | None,
     show: Sequence[str],
@@ -182,15 +187,19 @@ def _from_table(
             raise ValueError(
                 f"{path} has no column {column!r}; its columns are {', '.join(columns)}."
             )
-    name_column = name or _find_name_column(columns, path)
-    visible = list(show) or [column for column in columns if column != image]
-    if is_blind and name_column in visible:
-        visible.remove(name_column)
-    items = _table_items(columns, name_column, visible, image, path.parent)
+    name_column = name
+    if not name_column:
+        name_column = _find_name_column(columns, path)
+    visible_columns = list(show)
+    if not visible_columns:
+        visible_columns = [column for column in columns if column != image]
+    if is_blind and name_column in visible_columns:
+        visible_columns.remove(name_column)
+    items = _make_items(columns, name_column, visible_columns, image, path.parent)
     if not use_features or len(items) < 2:
         return ItemSet(items)
     feature_columns = [column for column in columns if column not in (name_column, image)]
-    features, feature_names = _features(_read_frame(file, feature_columns))
+    features, feature_names = _standardized_features(_read_frame(file, feature_columns))
     return ItemSet(items, features, feature_names)
 
 
@@ -201,7 +210,11 @@ def _read_texts(file: TableFile) -> TextColumns:
     data = read_ranking(file, target=None, group=None, as_frame=True, text=file.names)
     columns = {}
     for column, values in data.frame.to_pydict().items():
-        columns[column] = ["" if value is None else str(value).strip() for value in values]
+        texts = []
+        for value in values:
+            is_missing = value is None
+            texts.append("" if is_missing else str(value).strip())
+        columns[column] = texts
     return columns
 
 
@@ -212,27 +225,37 @@ def _read_frame(file: TableFile, columns: Sequence[str]) -> pa.Table:
     return read_ranking(file, target=None, group=None, as_frame=True, features=columns).frame
 
 
-def _table_items(
-    columns: TextColumns, name: str, visible: Sequence[str], image: str | None, folder: Path
+def _make_items(
+    columns: TextColumns,
+    name_column: str,
+    visible_columns: Sequence[str],
+    image_column: str | None,
+    folder: Path,
 ) -> list[Item]:
     """Make an item of each row: its name, its cells that are not empty, its picture."""
     items = []
-    for row in range(len(columns[name])):
-        cells = tuple((column, columns[column][row]) for column in visible if columns[column][row])
+    for row, name in enumerate(columns[name_column]):
+        cells = []
+        for column in visible_columns:
+            text = columns[column][row]
+            if text:
+                cells.append((column, text))
         picture = None
-        if image is not None:
-            picture = _picture(columns[image][row], folder, row)
-        items.append(Item(columns[name][row], cells, picture))
+        if image_column is not None:
+            picture = _find_picture(columns[image_column][row], folder, row)
+        items.append(Item(name, tuple(cells), picture))
     return items
 
 
 def _find_name_column(columns: TextColumns, path: Path) -> str:
-    by_lower_case = {column.lower(): column for column in reversed(columns)}
-    for candidate in NAME_COLUMNS:
-        if candidate in by_lower_case:
-            return by_lower_case[candidate]
+    column_by_lowercase = {column.lower(): column for column in reversed(columns)}
+    for usual_name in NAME_COLUMNS:
+        if usual_name in column_by_lowercase:
+            return column_by_lowercase[usual_name]
     for column, texts in columns.items():
-        if all(texts) and len(set(texts)) == len(texts):
+        has_no_empty_text = all(texts)
+        is_unique = len(set(texts)) == len(texts)
+        if has_no_empty_text and is_unique:
             return column
     raise ValueError(
         f"no column of {path} has unique values without missing ones; remove duplicate rows, or "
@@ -240,7 +263,7 @@ def _find_name_column(columns: TextColumns, path: Path) -> str:
     )
 
 
-def _picture(name: str, folder: Path, row: int) -> Path | None:
+def _find_picture(name: str, folder: Path, row: int) -> Path | None:
     if not name:
         return None
     file = (folder / name).resolve()
@@ -253,7 +276,7 @@ def _picture(name: str, folder: Path, row: int) -> Path | None:
     return file
 
 
-def _features(table: pa.Table) -> tuple[Array | None, list[str]]:
+def _standardized_features(table: pa.Table) -> tuple[Array | None, list[str]]:
     """Compute scaled features and their columns; None if no column can be used."""
     from sklearn.preprocessing import StandardScaler
 
@@ -264,16 +287,16 @@ def _features(table: pa.Table) -> tuple[Array | None, list[str]]:
         X = vectorizer.decide_columns(table).transform(table)
     except ValueError:  # no column can be used
         return None, []
-    used = [column.name for column in vectorizer.facts_ if column.is_used]
+    names = [column.name for column in vectorizer.facts_ if column.is_used]
     if sp.issparse(X):
         X = X.toarray()
-    dense = np.asarray(X, dtype=np.float64)
-    largest = np.abs(dense).max(axis=0)
-    dense = dense / np.where(largest > 0, largest, 1.0)  # the square of 1e200 would be infinite
-    return StandardScaler().fit_transform(dense), used
+    features = np.asarray(X, dtype=np.float64)
+    largest = np.abs(features).max(axis=0)
+    divisor = np.where(largest > 0, largest, 1.0)  # the square of 1e200 would be infinite
+    return StandardScaler().fit_transform(features / divisor), names
 
 
-def _check(items: list[Item], path: Path) -> None:
+def _check_items(items: list[Item], path: Path) -> None:
     if len(items) < 2:
         raise ValueError(f"{path} has {count(len(items), 'item')}; expected at least two.")
     if len(items) > MAX_ITEMS:
@@ -296,7 +319,8 @@ def _describe_problem(item: Item, n_with_name: int) -> str:
         return "has no name"
     if not item.cells and item.image is None:
         return "has nothing to show"
-    if sum(len(text) for _, text in item.cells) > MAX_CHARACTERS:
+    n_characters = sum(len(text) for _, text in item.cells)
+    if n_characters > MAX_CHARACTERS:
         return f"has more than {MAX_CHARACTERS:,} characters"
     if n_with_name > 1:
         return "has the name of another item"

@@ -148,16 +148,20 @@ class JudgingSession:
         self.is_blind = is_blind
         self._rng = np.random.default_rng(random_state)
         self._seed = int(self._rng.integers(2**31))
-        self._features = _with_item_effects(items.features)
+        self._features = _add_item_effects(items.features)
+
+        # The store numbers all items that it ever had: a code; here an item has a position.
         code_of_name = {name: code for code, name in enumerate(store.item_names())}
         self._codes = [code_of_name[item.name] for item in self.items]
         self._position_of_code = {code: position for position, code in enumerate(self._codes)}
         self._rated = Rated()
-        self._queue: deque[tuple[int, int]] = deque(self._first_round())
-        self._asked: Counter[tuple[str, int, int]] = Counter()
+        self._queue: deque[tuple[int, int]] = deque(self._make_first_round())
+        self._n_asked: Counter[tuple[str, int, int]] = Counter()  # by judge and sorted codes
         for answer in store.answers():
-            low, high = sorted((answer.first, answer.second))
-            self._asked[(answer.judge, low, high)] += 1
+            low_code, high_code = sorted((answer.first, answer.second))
+            self._n_asked[(answer.judge, low_code, high_code)] += 1
+
+        # The ratings are computed in a thread of their own.
         self._lock = threading.Lock()  # of the queue and of what was asked
         self._rating_lock = threading.Lock()
         self._has_new_answers = threading.Event()
@@ -174,7 +178,7 @@ class JudgingSession:
 
     def question(self, judge: str) -> Question:
         """Return the open question of this judge, or a new one."""
-        return self.store.ask(judge, lambda: self._choose(judge))
+        return self.store.ask(judge, lambda: self._choose_pair(judge))
 
     def answer(self, judge: str, question: int, outcome: str) -> Question:
         """Store the answer and return the next question."""
@@ -202,19 +206,21 @@ class JudgingSession:
         """Return the numbers of answers and the confidence, for the page."""
         n_by_judge = self.store.n_answers(judge)
         n_answers = self.store.n_answers()
-        text = count(n_by_judge, "answer") + " from you"
+        answers_text = count(n_by_judge, "answer") + " from you"
         if n_answers != n_by_judge:
-            text += f", {n_answers:,} in total"
+            answers_text += f", {n_answers:,} in total"
         return {
             "nByJudge": n_by_judge,
             "confidence": self._rated.confidence,
-            "text": f"{text}; {self._goal_text()}.",
+            "text": f"{answers_text}; {self._describe_goal()}.",
             "isHidden": self.is_hidden or n_answers == 0,
         }
 
-    def _goal_text(self) -> str:
+    def _describe_goal(self) -> str:
         rated = self._rated
-        goal = f"the top {self.top}" if self.goal == "top" else "the order"
+        goal = "the order"
+        if self.goal == "top":
+            goal = f"the top {self.top}"
         if rated.confidence >= self.level:
             return f"{goal} is settled ({rated.confidence:.0%} sure); you may stop"
         text = f"{rated.confidence:.0%} sure of {goal}"
@@ -247,16 +253,16 @@ class JudgingSession:
         earlier calls.
         """
         with self._rating_lock:
-            stored = self.store.answers()
-            answers = [answer for answer in stored if self._is_about_items(answer)]
+            all_answers = self.store.answers()
+            answers = [answer for answer in all_answers if self._is_about_current_items(answer)]
             if answers:
-                self._rate(answers, seed=self._seed + len(stored))
+                self._update_ratings(answers, seed=self._seed + len(all_answers))
             else:
                 self._rated = Rated()
 
-    def _rate(self, answers: list[Answer], seed: int) -> None:
-        posterior = fit_posterior(self._graph(answers), self._features, PRIOR)
-        suggested = next_pairs(
+    def _update_ratings(self, answers: list[Answer], seed: int) -> None:
+        posterior = fit_posterior(self._make_graph(answers), self._features, PRIOR)
+        suggested_pairs = next_pairs(
             posterior,
             k=QUEUE_LENGTH,
             goal=self.goal,
@@ -264,16 +270,21 @@ class JudgingSession:
             level=self.level,
             random_state=seed,
         )
-        n_to_go = None
+        n_answers_to_go = None
         if len(self.items) <= MAX_ITEMS_TO_FORECAST:
             rng = np.random.default_rng(seed)
-            n_to_go = answers_to_go(posterior, self.goal, self.top, self.level, rng)
-        rows = tuple(self._rows_for_page(answers))
+            n_answers_to_go = answers_to_go(posterior, self.goal, self.top, self.level, rng)
+        rated = Rated(
+            n_answers=len(answers),
+            rows=tuple(self._make_rows_for_page(answers)),
+            confidence=suggested_pairs.confidence,
+            answers_to_go=n_answers_to_go,
+        )
         with self._lock:
-            self._rated = Rated(len(answers), rows, suggested.confidence, n_to_go)
-            self._queue = deque((int(pair.first), int(pair.second)) for pair in suggested)
+            self._rated = rated
+            self._queue = deque((int(pair.first), int(pair.second)) for pair in suggested_pairs)
 
-    def _rows_for_page(self, answers: list[Answer]) -> list[BoardRow]:
+    def _make_rows_for_page(self, answers: list[Answer]) -> list[BoardRow]:
         """Rows of the board; items without answers are last and have no rating."""
         rows = [_row_for_page(row) for row in self._rate_answers(answers)]
         rated_names = {row["item"] for row in rows}
@@ -301,56 +312,66 @@ class JudgingSession:
             try:
                 self.refresh()
             except Exception as error:  # whatever it is, the next answer must be rated again
-                message = str(error).rstrip(".") or type(error).__name__
+                message = str(error).rstrip(".")
+                if not message:
+                    message = type(error).__name__
                 self._rated = self._rated._replace(failure=message)
-            self._is_closed.wait(PAUSE_RATIO * (time.perf_counter() - start))
+            duration = time.perf_counter() - start
+            self._is_closed.wait(PAUSE_RATIO * duration)  # requests need the processor, too
 
-    def _first_round(self) -> list[tuple[int, int]]:
+    def _make_first_round(self) -> list[tuple[int, int]]:
         """Return the pairs of a random cycle: every item in two pairs, all of them connected."""
+        # Each item and its neighbor in a random cycle
         cycle = self._rng.permutation(len(self.items))
-        pairs = list(zip(cycle.tolist(), np.roll(cycle, 1).tolist(), strict=True))
+        neighbors = np.roll(cycle, 1)
+        pairs = list(zip(cycle.tolist(), neighbors.tolist(), strict=True))
         if len(pairs) == 2:  # the same pair twice
             return pairs[:1]
         return pairs
 
-    def _choose(self, judge: str) -> tuple[int, int]:
+    def _choose_pair(self, judge: str) -> tuple[int, int]:
         """Return the codes of two items, sides at random; called inside a transaction."""
-        asked_now = self.store.open_pairs()
+        pairs_asked_now = self.store.open_pairs()
 
         def is_new(pair: tuple[int, int]) -> bool:
             codes = self._sorted_codes(pair)
-            return codes not in asked_now and self._asked[(judge, *codes)] == 0
+            was_asked_of_judge = self._n_asked[(judge, *codes)] > 0
+            return codes not in pairs_asked_now and not was_asked_of_judge
 
         with self._lock:
-            pair = next((queued for queued in self._queue if is_new(queued)), None)
-            if pair is not None:
+            new_pairs = [pair for pair in self._queue if is_new(pair)]
+            if new_pairs:
+                pair = new_pairs[0]
                 self._queue.remove(pair)
             else:
-                pair = self._random_pair()
+                pair = self._draw_pair()
                 for _ in range(RANDOM_PAIR_ATTEMPTS):
                     if is_new(pair):
                         break
-                    pair = self._random_pair()
+                    pair = self._draw_pair()
             codes = self._sorted_codes(pair)
-            self._asked[(judge, *codes)] += 1
-            first, second = self._rng.permutation(codes).tolist()
+            self._n_asked[(judge, *codes)] += 1
+            first, second = self._rng.permutation(codes).tolist()  # which one is on the left
         return first, second
 
-    def _random_pair(self) -> tuple[int, int]:
+    def _draw_pair(self) -> tuple[int, int]:
         first, second = self._rng.choice(len(self.items), 2, replace=False).tolist()
         return first, second
 
     def _sorted_codes(self, pair: tuple[int, int]) -> tuple[int, int]:
-        first, second = (self._codes[position] for position in pair)
-        return min(first, second), max(first, second)
+        first, second = pair
+        low_code, high_code = sorted((self._codes[first], self._codes[second]))
+        return low_code, high_code
 
-    def _is_about_items(self, answer: Answer) -> bool:
+    def _is_about_current_items(self, answer: Answer) -> bool:
         """Whether both items of an answer are still judged."""
         return {answer.first, answer.second} <= self._position_of_code.keys()
 
-    def _graph(self, answers: list[Answer]) -> PairGraph:
-        first = np.array([self._position_of_code[a.first] for a in answers], dtype=np.intp)
-        second = np.array([self._position_of_code[a.second] for a in answers], dtype=np.intp)
+    def _make_graph(self, answers: list[Answer]) -> PairGraph:
+        first_positions = [self._position_of_code[answer.first] for answer in answers]
+        second_positions = [self._position_of_code[answer.second] for answer in answers]
+        first = np.array(first_positions, dtype=np.intp)
+        second = np.array(second_positions, dtype=np.intp)
         outcome = np.array([answer.outcome for answer in answers])
         winner: Indices = np.where(outcome == "second", second, first)
         loser: Indices = np.where(outcome == "second", first, second)
@@ -384,9 +405,11 @@ def _row_for_page(row: LeaderboardRow) -> BoardRow:
     }
 
 
-def _with_item_effects(X: Array | None) -> Array | None:
+def _add_item_effects(X: Array | None) -> Array | None:
     """Append one indicator column per item, so that ratings may differ from the features' fit."""
     if X is None or not X.any():
         return None
-    scale = np.sqrt(np.mean(np.sum(X**2, axis=1)))
-    return np.asarray(np.hstack([X / scale, np.eye(len(X))]) / np.sqrt(2))
+    # Features and item indicators make up half each of the squared length, 1 on average.
+    root_mean_squared_length = np.sqrt(np.mean(np.sum(X**2, axis=1)))
+    item_indicators = np.eye(len(X))
+    return np.asarray(np.hstack([X / root_mean_squared_length, item_indicators]) / np.sqrt(2))

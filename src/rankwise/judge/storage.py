@@ -106,7 +106,7 @@ class AnswerStore:
                 "another file."
             )
         self._lock = RLock()
-        self._files: list[tuple[int, int]] = []
+        self._file_ids: list[tuple[int, int]] = []  # of the database and its log
         with self._reading():
             self._db = sqlite3.connect(
                 self.path, timeout=BUSY_SECONDS, check_same_thread=False, isolation_level=None
@@ -119,7 +119,7 @@ class AnswerStore:
         except BaseException:
             self._db.close()  # the file stays: another process may have begun to write to it
             raise
-        self._files = self._files_now()
+        self._file_ids = self._read_file_ids()
 
     def close(self) -> None:
         """Close the file; a copy of it is then complete."""
@@ -131,7 +131,8 @@ class AnswerStore:
 
         SQLite continues to write to a file that no name refers to.
         """
-        return bool(self._files) and self._files_now() != self._files
+        was_opened = bool(self._file_ids)
+        return was_opened and self._read_file_ids() != self._file_ids
 
     def rescue(self) -> str:
         """Write all answers to a CSV file if the database is gone, and return a message."""
@@ -147,7 +148,10 @@ class AnswerStore:
                 "WHERE judge = ? AND outcome IS NULL AND is_undone = 0",
                 (judge,),
             ).fetchone()
-            return Question(*row) if row else self._insert(judge, *choose())
+            if row is not None:  # the judge has an open question
+                return Question(*row)
+            first, second = choose()
+            return self._insert_question(judge, first, second)
 
     def answer(self, judge: str, question: int, outcome: str) -> None:
         """Store an answer; NotOpenError if this judge has no such open question."""
@@ -157,9 +161,10 @@ class AnswerStore:
             update = self._db.execute(
                 "UPDATE question SET outcome = ?, answered = ? WHERE id = ? AND judge = ? "
                 "AND outcome IS NULL AND is_undone = 0",
-                (outcome, _time(), question, judge),
+                (outcome, _utc_text(), question, judge),
             )
-            if update.rowcount != 1:
+            n_updated_rows = update.rowcount
+            if n_updated_rows != 1:
                 raise NotOpenError(
                     "This question was already answered, or was asked of another judge. Nothing "
                     "was changed; this is the open question."
@@ -179,15 +184,16 @@ class AnswerStore:
             ).fetchone()
             if row is None:
                 return False
-            self._db.execute("UPDATE question SET is_undone = 1 WHERE id = ?", (row[0],))
+            last_answered, first, second = row
+            self._db.execute("UPDATE question SET is_undone = 1 WHERE id = ?", (last_answered,))
             self._db.execute("DELETE FROM question WHERE judge = ? AND outcome IS NULL", (judge,))
-            if {row[1], row[2]} <= self._codes:
-                self._insert(judge, row[1], row[2])
+            if {first, second} <= self._codes:  # ask again, unless an item was removed
+                self._insert_question(judge, first, second)
             return True
 
     def answers(self) -> list[Answer]:
         """Answers that were not undone, oldest question first."""
-        rows = self._rows(
+        rows = self._fetch_rows(
             "SELECT first, second, outcome, judge, answered FROM question "
             "WHERE outcome IS NOT NULL AND is_undone = 0 ORDER BY id"
         )
@@ -195,42 +201,38 @@ class AnswerStore:
 
     def open_pairs(self) -> set[tuple[int, int]]:
         """Pairs of items, smaller code first, of open questions of the last minutes."""
-        rows = self._rows(
+        rows = self._fetch_rows(
             "SELECT min(first, second), max(first, second) FROM question "
             "WHERE outcome IS NULL AND is_undone = 0 AND asked > ?",
-            _time(before=RESERVED),
+            _utc_text(before=RESERVED),
         )
         return set(rows)
 
     def n_answers(self, judge: str | None = None) -> int:
         """Number of answers that were not undone, of one judge or of all."""
-        rows = self._rows(
+        ((n_answers,),) = self._fetch_rows(
             "SELECT count(*) FROM question WHERE outcome IS NOT NULL AND is_undone = 0 "
             "AND ifnull(?, judge) = judge",
             judge,
         )
-        return int(rows[0][0])
+        return int(n_answers)
 
     def item_names(self) -> list[str]:
         """Names of all items that were ever in this file, by code."""
-        return [name for (name,) in self._rows("SELECT name FROM item ORDER BY code")]
+        rows = self._fetch_rows("SELECT name FROM item ORDER BY code")
+        return [name for (name,) in rows]
 
     def csv(self) -> str:
         """All answers that were not undone, one per line, as read by `rankwise rank`."""
         names = self.item_names()
-        rows = [
-            (
-                names[answer.first],
-                names[answer.second],
-                answer.outcome,
-                answer.judge,
-                answer.answered,
-            )
-            for answer in self.answers()
-        ]
+        rows = []
+        for answer in self.answers():
+            first_name = names[answer.first]
+            second_name = names[answer.second]
+            rows.append((first_name, second_name, answer.outcome, answer.judge, answer.answered))
         return csv_text(["first", "second", "outcome", "judge", "answered"], rows)
 
-    def _rows(self, query: str, *values: str | None) -> list[Any]:
+    def _fetch_rows(self, query: str, *values: str | None) -> list[Any]:
         with self._reading():
             return self._db.execute(query, values).fetchall()
 
@@ -246,7 +248,8 @@ class AnswerStore:
         ).fetchone()
         if (application, version, n_objects) == (0, 0, 0):
             return True
-        if (application, version) != (APPLICATION, VERSION):
+        is_own_database = (application, version) == (APPLICATION, VERSION)
+        if not is_own_database:
             raise ValueError(
                 f"{self.path} is a database of another program, or of another version of rankwise; "
                 "name another file for the answers."
@@ -257,9 +260,9 @@ class AnswerStore:
         """Raise an error if the file is damaged or of another program."""
         if self._is_empty():
             return
-        (damage,) = self._db.execute("PRAGMA quick_check(1)").fetchone()
-        if damage != "ok":
-            raise sqlite3.DatabaseError(damage)
+        (result_of_check,) = self._db.execute("PRAGMA quick_check(1)").fetchone()
+        if result_of_check != "ok":
+            raise sqlite3.DatabaseError(result_of_check)
 
     def _prepare_tables(self, items: Sequence[Item], accept_changes: bool) -> None:
         """Create the tables of a new file and store the items, in one transaction.
@@ -275,7 +278,7 @@ class AnswerStore:
                 self._db.execute(f"PRAGMA user_version = {VERSION}")
                 for statement in SCHEMA:
                     self._db.execute(statement)
-            self._store_items(items, is_new or accept_changes)
+            self._store_items(items, accept_changes=is_new or accept_changes)
 
     def _use_write_ahead_log(self) -> None:
         """Switch to the write-ahead log; the file remembers it.
@@ -288,21 +291,25 @@ class AnswerStore:
                 self._db.execute("PRAGMA journal_mode = WAL")
                 break
             except sqlite3.OperationalError as error:
-                is_busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+                primary_code = error.sqlite_errorcode & 0xFF  # without the extended part
+                is_busy = primary_code == sqlite3.SQLITE_BUSY
                 if not is_busy or time.monotonic() > deadline:
                     raise
                 time.sleep(0.01)
         self._db.execute("SELECT count(*) FROM item").fetchone()  # makes the file of the log
 
-    def _store_items(self, items: Sequence[Item], is_accepted: bool) -> None:
+    def _store_items(self, items: Sequence[Item], *, accept_changes: bool) -> None:
         """Compare the items with those in the file, and store changes, inside a transaction."""
-        stored = dict(self._db.execute("SELECT name, digest FROM item ORDER BY code"))
+        stored_digests = dict(self._db.execute("SELECT name, digest FROM item ORDER BY code"))
         digests = {item.name: item.digest for item in items}
-        new = [name for name in digests if name not in stored]
-        removed = [name for name in stored if name not in digests]
-        changed = [name for name, digest in digests.items() if stored.get(name, digest) != digest]
+        new = [name for name in digests if name not in stored_digests]
+        removed = [name for name in stored_digests if name not in digests]
+        changed = []
+        for name, digest in digests.items():
+            if name in stored_digests and stored_digests[name] != digest:
+                changed.append(name)
         differing = new + removed + changed
-        if differing and not is_accepted:
+        if differing and not accept_changes:
             raise ValueError(
                 f"the items are not those that {self.path} was created with: {len(new)} new, "
                 f"{len(removed)} removed, {len(changed)} changed, for example {differing[0]!r}. "
@@ -322,24 +329,26 @@ class AnswerStore:
             "? IN (SELECT name FROM item WHERE code IN (first, second))",
             [(name,) for name in removed],
         )
-        names = [*stored, *new]
-        self._codes = {code for code, name in enumerate(names) if name in digests}
+        all_names = [*stored_digests, *new]
+        self._codes = {code for code, name in enumerate(all_names) if name in digests}
 
-    def _files_now(self) -> list[tuple[int, int]]:
+    def _read_file_ids(self) -> list[tuple[int, int]]:
         """Device and inode of the file and its log, which identify them."""
-        files = []
-        for path in (self.path, Path(f"{self.path}-wal")):
-            with suppress(OSError):
+        file_ids = []
+        write_ahead_log = Path(f"{self.path}-wal")
+        for path in (self.path, write_ahead_log):
+            with suppress(OSError):  # a file that does not exist has no id
                 status = path.stat()
-                files.append((status.st_dev, status.st_ino))
-        return files
+                file_ids.append((status.st_dev, status.st_ino))
+        return file_ids
 
-    def _insert(self, judge: str, first: int, second: int) -> Question:
+    def _insert_question(self, judge: str, first: int, second: int) -> Question:
         insertion = self._db.execute(
             "INSERT INTO question (judge, first, second, asked) VALUES (?, ?, ?, ?)",
-            (judge, first, second, _time()),
+            (judge, first, second, _utc_text()),
         )
-        return Question(int(insertion.lastrowid or 0), judge, first, second)
+        assert insertion.lastrowid is not None
+        return Question(insertion.lastrowid, judge, first, second)
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -370,5 +379,6 @@ class AnswerStore:
             ) from error
 
 
-def _time(before: timedelta = timedelta()) -> str:
-    return (datetime.now(UTC) - before).isoformat(timespec="milliseconds")
+def _utc_text(before: timedelta = timedelta()) -> str:
+    time = datetime.now(UTC) - before
+    return time.isoformat(timespec="milliseconds")

@@ -107,10 +107,10 @@ class Address:
         if token is None and not is_local:
             token = secrets.token_urlsafe(16)
         self.token = token
-        self.socket = _bind(host, port)
-        self.port = self.socket.getsockname()[1]
+        self.socket = _listen_at(host, port)
+        self.port = self.socket.getsockname()[1]  # of port 0: the one that was free
         self.shown_host = host
-        if host in ("0.0.0.0", "::"):
+        if host in ("0.0.0.0", "::"):  # all addresses of this machine
             self.shown_host = socket.gethostname()
         self.hosts = {"localhost", host.lower(), self.shown_host.lower()}
 
@@ -118,7 +118,7 @@ class Address:
     def url(self) -> str:
         """The address that judges open."""
         host = self.shown_host
-        if ":" in host:
+        if ":" in host:  # IPv6
             host = f"[{host}]"
         url = f"http://{host}:{self.port}/"
         if self.token:
@@ -338,19 +338,19 @@ class _Guard(BaseHTTPMiddleware):
     async def dispatch(
         self, request: Request, call_next: Callable[[Request], Awaitable[Response]]
     ) -> Response:
-        reason = self._refusal(request)
-        if reason:
-            response: Response = PlainTextResponse(reason, status_code=403)
+        reason_to_refuse = self._find_reason_to_refuse(request)
+        if reason_to_refuse:
+            response: Response = PlainTextResponse(reason_to_refuse, status_code=403)
         else:
             response = await call_next(request)
-            sent = request.query_params.get("token")
-            if self.token and sent:  # checked above
-                value = quote(sent, safe="")  # a header takes Latin-1 characters only
+            token_in_url = request.query_params.get("token")
+            if self.token and token_in_url:  # checked above; later requests send the cookie
+                value = quote(token_in_url, safe="")  # a header takes Latin-1 characters only
                 response.set_cookie(_cookie_name(request), value, httponly=True, samesite="strict")
         response.headers.update(SECURITY_HEADERS)
         return response
 
-    def _refusal(self, request: Request) -> str:
+    def _find_reason_to_refuse(self, request: Request) -> str:
         """Return why a request is refused; an empty text if it is accepted."""
         address = request.headers.get("host", "")
         if not self._is_allowed_host(address):
@@ -365,37 +365,46 @@ class _Guard(BaseHTTPMiddleware):
 
     def _has_token(self, request: Request, token: str) -> bool:
         """Whether the address or the cookie of a request has the token."""
-        quoted = request.cookies.get(_cookie_name(request), "")
-        if sent := request.query_params.get("token"):
-            quoted = quote(sent, safe="")
-        return hmac.compare_digest(quoted.encode(), quote(token, safe="").encode())
+        quoted_token = request.cookies.get(_cookie_name(request), "")
+        token_in_url = request.query_params.get("token")
+        if token_in_url:
+            quoted_token = quote(token_in_url, safe="")
+        expected = quote(token, safe="")
+        return hmac.compare_digest(quoted_token.encode(), expected.encode())
 
     def _is_allowed_host(self, address: str) -> bool:
         try:
             url = urlsplit(f"//{address}")
             url.port  # noqa: B018, raises ValueError if the port is not a number
             host = url.hostname or ""
-            return host in self.hosts or bool(ipaddress.ip_address(host))
+            if host in self.hosts:
+                return True
+            ipaddress.ip_address(host)  # raises ValueError if it is a name
         except ValueError:
             return False
+        return True
 
 
 def _is_from_this_page(request: Request, address: str) -> bool:
     """Whether the browser sends the request on behalf of this page."""
     origin = request.headers.get("origin")
-    if origin is not None and origin.partition("://")[2] != address:
-        return False
-    return request.headers.get("sec-fetch-site", "same-origin") in ("same-origin", "none")
+    if origin is not None:
+        _, _, address_of_origin = origin.partition("://")
+        if address_of_origin != address:
+            return False
+    site = request.headers.get("sec-fetch-site", "same-origin")
+    return site in ("same-origin", "none")
 
 
 def _is_json(request: Request) -> bool:
-    media_type = request.headers.get("content-type", "").split(";")[0]
+    media_type, _, _ = request.headers.get("content-type", "").partition(";")
     return media_type == "application/json"
 
 
 def _cookie_name(request: Request) -> str:
     """Name of the token's cookie, with the port: cookies are shared by all ports of a host."""
-    port = urlsplit(f"//{request.headers.get('host', '')}").port
+    address = request.headers.get("host", "")
+    port = urlsplit(f"//{address}").port
     if port is None:
         return COOKIE
     return f"{COOKIE}_{port}"
@@ -423,7 +432,8 @@ class _Endpoints:
         return FileResponse(file)
 
     async def board(self, request: Request) -> Response:
-        return JSONResponse(await run_in_threadpool(self.session.board))
+        board = await run_in_threadpool(self.session.board)
+        return JSONResponse(board)
 
     async def comparisons(self, request: Request) -> Response:
         if self.session.is_hidden:
@@ -436,21 +446,22 @@ class _Endpoints:
         """Ask, store an answer or undo one, and reply with the open question."""
         try:
             body = await _read_object(request)
-            return await run_in_threadpool(self._act, request.path_params["action"], body)
+            return await run_in_threadpool(self._reply_to, request.path_params["action"], body)
         except ValueError as error:
             return JSONResponse({"message": str(error)}, status_code=400)
         except OSError as error:  # the disk is full, or the file is gone
             return JSONResponse({"message": str(error)}, status_code=507)
 
-    def _act(self, action: str, body: dict[str, object]) -> Response:
+    def _reply_to(self, action: str, body: dict[str, object]) -> Response:
         judge = _read_judge(body)
         status = 200
         message = ""
         try:
             if action == "answer":
-                answered = self.session.question(judge)
-                question = self.session.answer(judge, *_read_answer(body))
-                message = self._confirmation(answered)
+                answered_question = self.session.question(judge)
+                question_id, outcome = _read_answer(body)
+                question = self.session.answer(judge, question_id, outcome)
+                message = self._confirmation(answered_question)
             elif action == "undo":
                 question = self.session.undo(judge)
             else:
@@ -462,8 +473,8 @@ class _Endpoints:
         first, second = self.session.positions(question)
         content = {
             "question": question.id,
-            "first": self._content(first),
-            "second": self._content(second),
+            "first": self._item_content(first),
+            "second": self._item_content(second),
             "message": message,
             "title": self.title,
             "progress": self.session.progress(judge),
@@ -478,17 +489,23 @@ class _Endpoints:
         items = self.session.items
         return f"Saved. The items were {items[first].name} and {items[second].name}."
 
-    def _content(self, position: int) -> ItemContent:
+    def _item_content(self, position: int) -> ItemContent:
         """Return what the page shows of an item."""
         item = self.session.items[position]
         cells: list[CellContent] = []
         for column, text in item.cells:
-            if self.is_markdown and text.count("[") <= MAX_BRACKETS:
+            is_fast_to_parse = text.count("[") <= MAX_BRACKETS
+            if self.is_markdown and is_fast_to_parse:
                 cells.append({"column": column, "html": self._render(text)})
             else:
                 cells.append({"column": column, "text": text})
-        name = "a picture" if self.session.is_blind else item.name
-        return {"name": name, "cells": cells, "image": position if item.image else None}
+        name = item.name
+        if self.session.is_blind:
+            name = "a picture"
+        image_number = None
+        if item.image is not None:
+            image_number = position
+        return {"name": name, "cells": cells, "image": image_number}
 
 
 async def _read_object(request: Request) -> dict[str, object]:
@@ -511,8 +528,10 @@ def _read_judge(body: dict[str, object]) -> str:
     if not isinstance(name, str):
         name = ""
     name = " ".join(name.split()).strip(JOINERS)
-    visible = name.translate(dict.fromkeys(map(ord, JOINERS)))
-    if not visible.strip() or len(name) > MAX_NAME or not visible.isprintable():
+    visible_name = name
+    for joiner in JOINERS:
+        visible_name = visible_name.replace(joiner, "")
+    if not visible_name.strip() or len(name) > MAX_NAME or not visible_name.isprintable():
         raise ValueError(f"give a name of 1 to {MAX_NAME} printable characters; got {name[:80]!r}.")
     return name
 
@@ -529,8 +548,10 @@ def _read_answer(body: dict[str, object]) -> tuple[int, str]:
     return question, outcome
 
 
-def _bind(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+def _listen_at(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET
+    if ":" in host:
+        family = socket.AF_INET6
     # With IPPROTO_TCP asyncio disables Nagle's algorithm, which delays replies by 40 ms.
     bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -539,7 +560,8 @@ def _bind(host: str, port: int) -> socket.socket:
         bound.listen(128)
     except (OSError, OverflowError) as error:
         bound.close()
-        if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
+        is_in_use = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
+        if is_in_use:
             raise ValueError(
                 f"port {port} is in use, perhaps by another rankwise judge; choose another port, "
                 "or port=0 for any free port."

@@ -87,7 +87,7 @@ class FeatureCurvesDisplay(Display):
         FeatureCurvesDisplay
             The display itself.
         """
-        curves = self._select(features)
+        curves = self._select_curves(features)
         self._create_axes(ax, name)
         self.lines_ = []
         for curve, color in zip(curves, ordered_colors(len(curves)), strict=True):
@@ -128,17 +128,18 @@ class FeatureCurvesDisplay(Display):
             The display.
         """
         curves, scale = feature_curves(estimator, X, groups)
-        return cls(curves=curves, scale=scale).plot(ax, **kwargs)
+        display = cls(curves=curves, scale=scale)
+        return display.plot(ax, **kwargs)
 
-    def _select(self, features: Sequence[str] | None) -> list[FeatureCurve]:
+    def _select_curves(self, features: Sequence[str] | None) -> list[FeatureCurve]:
         """Return the curves of these features, or the first few."""
         if features is None:
             return self.curves[:MAX_CURVES]
-        curve_of = {curve.name: curve for curve in self.curves}
+        curve_by_name = {curve.name: curve for curve in self.curves}
         for feature in features:
-            if feature not in curve_of:
+            if feature not in curve_by_name:
                 raise ValueError(
                     f"features names {feature!r}; the model has the features "
-                    f"{', '.join(map(repr, curve_of))}."
+                    f"{', '.join(map(repr, curve_by_name))}."
                 )
-        return [curve_of[feature] for feature in features]
+        return [curve_by_name[feature] for feature in features]

@@ -38,7 +38,10 @@ class Display:
             _, ax = pyplot.subplots(layout="constrained")
         self.ax_ = ax
         self.figure_ = self.ax_.get_figure()
-        self.ax_.set_title(name or "")
+        title = ""
+        if name is not None:
+            title = name
+        self.ax_.set_title(title)
 
 
 def describe_metric(metric: MetricName) -> str:
@@ -48,9 +51,9 @@ def describe_metric(metric: MetricName) -> str:
     return f"{resolved} ({direction} is better)"
 
 
-def ordered_colors(n: int) -> list[Color]:
+def ordered_colors(n_colors: int) -> list[Color]:
     """Return n colors: distinct hues for a few lines, a scale from dark to light for many."""
-    if n <= len(COLORS):
-        return list(COLORS[:n])
-    scale = import_module("matplotlib").colormaps["viridis"]
-    return [scale(position) for position in np.linspace(0.0, 0.9, n)]
+    if n_colors <= len(COLORS):
+        return list(COLORS[:n_colors])
+    colormap = import_module("matplotlib").colormaps["viridis"]
+    return [colormap(position) for position in np.linspace(0.0, 0.9, n_colors)]

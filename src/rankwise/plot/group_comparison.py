@@ -79,14 +79,16 @@ class GroupComparisonDisplay(Display):
         names: Sequence[str] = ("A", "B"),
         confidence: float = DEFAULT_CONFIDENCE,
     ) -> None:
-        if isinstance(names, str) or len(names) != 2 or str(names[0]) == str(names[1]):
+        are_two = not isinstance(names, str) and len(names) == 2
+        if not are_two or str(names[0]) == str(names[1]):
             raise ValueError(f"names={names!r}; expected two different names, one for each ranker.")
         self.names = (str(names[0]), str(names[1]))
         self.metric = get_metric(metric)
         self.confidence = confidence
-        values = dict(zip(self.names, (values_a, values_b), strict=True))
-        result = compare(values, confidence=confidence, metric=self.metric)
-        self.row: ComparisonRow = result.rows[0]
+        name_a, name_b = self.names
+        values_by_name = {name_a: values_a, name_b: values_b}
+        result = compare(values_by_name, confidence=confidence, metric=self.metric)
+        self.row: ComparisonRow = result.rows[0]  # the only pair of rankers
         self.n_dropped = result.n_dropped
         all_a = np.asarray(values_a, dtype=np.float64)
         all_b = np.asarray(values_b, dtype=np.float64)
@@ -116,38 +118,45 @@ class GroupComparisonDisplay(Display):
         """
         self._create_axes(ax, name)
         name_a, name_b = self.names
-        outcomes = [
-            (self.winner == 1, f"{name_a} better: {self.row.wins}", GOOD, "o"),
-            (self.winner == -1, f"{name_b} better: {self.row.losses}", BAD, "s"),
-            (self.winner == 0, f"equal: {self.row.ties}", NEUTRAL, "D"),
-        ]
         self.points_ = []
-        for in_outcome, label, color, marker in outcomes:
-            options: dict[str, PlotOption] = {
-                "s": 28,
-                "alpha": 0.75,
-                "linewidth": 0,
-                "color": color,
-                "marker": marker,
-            }
-            points = self.ax_.scatter(
-                self.values_a[in_outcome],
-                self.values_b[in_outcome],
-                label=label,
-                **options | kwargs,
-            )
-            self.points_.append(points)
-        limits = self._limits()
+        self._draw_points(1, f"{name_a} better: {self.row.wins}", GOOD, "o", kwargs)
+        self._draw_points(-1, f"{name_b} better: {self.row.losses}", BAD, "s", kwargs)
+        self._draw_points(0, f"equal: {self.row.ties}", NEUTRAL, "D", kwargs)
+
+        # The same limits on both axes, and a line of equal values
+        limits = self._find_axis_limits()
         (self.line_,) = self.ax_.plot(limits, limits, color="black", linewidth=1, linestyle="--")
         metric = describe_metric(self.metric)
         self.ax_.set(xlim=limits, ylim=limits, aspect="equal")
         self.ax_.set(xlabel=f"{name_a}: {metric}", ylabel=f"{name_b}: {metric}")
         self.ax_.legend(fontsize="small")
-        title = self._summary()
+        title = self._describe_difference()
         if name is not None:
             title = f"{name}\n{title}"
         self.ax_.set_title(title, fontsize="medium")
         return self
+
+    def _draw_points(
+        self,
+        winner: int,
+        label: str,
+        color: str,
+        marker: str,
+        options_of_user: dict[str, PlotOption],
+    ) -> None:
+        """Draw the groups with this winner: 1 for A, −1 for B, 0 for equal values."""
+        has_winner = self.winner == winner
+        options: dict[str, PlotOption] = {
+            "s": 28,
+            "alpha": 0.75,
+            "linewidth": 0,
+            "color": color,
+            "marker": marker,
+            "label": label,
+            **options_of_user,
+        }
+        points = self.ax_.scatter(self.values_a[has_winner], self.values_b[has_winner], **options)
+        self.points_.append(points)
 
     @classmethod
     def from_predictions(
@@ -193,17 +202,14 @@ class GroupComparisonDisplay(Display):
                 "a comparison group by group needs groups; pass one label per item, or a target of "
                 "make_target as y."
             )
-        resolved = get_metric(metric)
-        values_a = resolved(
-            np.asarray(relevance), scores_a, groups, per_group=True, undefined="nan"
-        )
-        values_b = resolved(
-            np.asarray(relevance), scores_b, groups, per_group=True, undefined="nan"
-        )
+        metric = get_metric(metric)
+        y = np.asarray(relevance)
+        values_a = metric(y, scores_a, groups, per_group=True, undefined="nan")
+        values_b = metric(y, scores_b, groups, per_group=True, undefined="nan")
         display = cls(
             values_a=np.asarray(values_a),
             values_b=np.asarray(values_b),
-            metric=resolved,
+            metric=metric,
             names=names,
             confidence=confidence,
         )
@@ -211,23 +217,26 @@ class GroupComparisonDisplay(Display):
 
     def _find_winners(self) -> NDArray[np.int_]:
         """Return 1 where a is better, −1 where b is; values that `compare` calls equal give 0."""
-        largest = max(np.abs(self.values_a).max(), np.abs(self.values_b).max())
-        if largest == 0.0:
+        largest_value = max(np.abs(self.values_a).max(), np.abs(self.values_b).max())
+        if largest_value == 0.0:
             return np.zeros(len(self.values_a), dtype=int)
-        difference = (self.values_a - self.values_b) / largest
+        # Differences in the twelfth digit of the largest value are rounding errors.
+        difference = (self.values_a - self.values_b) / largest_value
         sign: NDArray[np.int_] = np.sign(np.round(difference, 12)).astype(int)
         if self.metric.greater_is_better:
             return sign
         return np.negative(sign)
 
-    def _limits(self) -> list[float]:
+    def _find_axis_limits(self) -> list[float]:
         """Return the limits of both axes: the range of the values and a margin."""
         values = np.concatenate([self.values_a, self.values_b])
         value_range = float(np.ptp(values))
-        margin = 0.05 * value_range if value_range > 0.0 else 0.05
+        margin = 0.05
+        if value_range > 0.0:
+            margin = 0.05 * value_range
         return [float(values.min()) - margin, float(values.max()) + margin]
 
-    def _summary(self) -> str:
+    def _describe_difference(self) -> str:
         row = self.row
         difference = f"{row.a} − {row.b}: {row.difference:+.3g}"
         if np.isfinite(row.low):

@@ -63,8 +63,8 @@ class ReliabilityDisplay(Display):
     @property
     def errors(self) -> Array:
         """Standard error of each share, assuming independent pairs."""
-        variance = self.predicted * (1 - self.predicted) / self.n_pairs
-        return np.asarray(np.sqrt(variance))
+        binomial_variance = self.predicted * (1 - self.predicted) / self.n_pairs
+        return np.asarray(np.sqrt(binomial_variance))
 
     def plot(
         self, ax: Axes | None = None, *, name: str | None = None, **kwargs: PlotOption
@@ -119,7 +119,9 @@ class ReliabilityDisplay(Display):
                 f"model is a {type(ranker).__name__}; expected a fitted CalibratedRanker, or use "
                 "from_probabilities."
             )
-        return cls(**ranker.reliability()._asdict()).plot(ax, **kwargs)
+        bins = ranker.reliability()
+        display = cls(predicted=bins.predicted, observed=bins.observed, n_pairs=bins.n_pairs)
+        return display.plot(ax, **kwargs)
 
     @classmethod
     def from_probabilities(
@@ -151,10 +153,12 @@ class ReliabilityDisplay(Display):
             raise ValueError(
                 f"probability has shape {probabilities.shape}; pass one number for each pair."
             )
-        in_range = (probabilities >= 0) & (probabilities <= 1)
-        if not in_range.all():
-            outside = probabilities[~in_range][0]
+        is_in_range = (probabilities >= 0) & (probabilities <= 1)
+        if not is_in_range.all():
+            first_outside = probabilities[~is_in_range][0]
             raise ValueError(
-                f"probability has the entry {outside:g}; expected numbers from 0 to 1."
+                f"probability has the entry {first_outside:g}; expected numbers from 0 to 1."
             )
-        return cls(**reliability(probabilities, n_bins)._asdict()).plot(ax, **kwargs)
+        bins = reliability(probabilities, n_bins)
+        display = cls(predicted=bins.predicted, observed=bins.observed, n_pairs=bins.n_pairs)
+        return display.plot(ax, **kwargs)

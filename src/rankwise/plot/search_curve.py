@@ -132,7 +132,8 @@ class SearchCurveDisplay(Display):
         self.lines_ = []
         self.bands_ = []
         self.marks_ = []
-        for curve, color in zip(self.curves, ordered_colors(len(self.curves)), strict=True):
+        colors = ordered_colors(len(self.curves))
+        for curve, color in zip(self.curves, colors, strict=True):
             self._draw_curve(curve, {"color": color, **kwargs})
         self.ax_.set_ylabel(f"held-out {describe_metric(self.metric)}")
         if len(self.curves) > MAX_CURVES_INSIDE:
@@ -173,7 +174,7 @@ class SearchCurveDisplay(Display):
                 "such as RankRLSCV or RankingPursuitCV, or a Pipeline that ends in one."
             )
         display = cls(
-            curves=_curves(search),
+            curves=_make_curves(search),
             metric=get_metric(search.scoring),
             parameter=curves_of_search(search)[0].parameter,
         )
@@ -181,53 +182,60 @@ class SearchCurveDisplay(Display):
 
     def _draw_curve(self, curve: Curve, options: dict[str, PlotOption]) -> None:
         """Draw a line; the curve with the chosen value also gets a band and a marker."""
-        if curve.best is None:
-            style = {"label": curve.label, "linewidth": 1.3, **options}
-            self.lines_ += self.ax_.plot(curve.x, curve.mean, **style)
+        if curve.best is None:  # a curve without the chosen value is a thin line
+            thin_style = {"label": curve.label, "linewidth": 1.3, **options}
+            self.lines_ += self.ax_.plot(curve.x, curve.mean, **thin_style)
             return
-        style = {"label": curve.label, "linewidth": 2.2, **options}
-        (line,) = self.ax_.plot(curve.x, curve.mean, **style)
+        thick_style = {"label": curve.label, "linewidth": 2.2, **options}
+        (line,) = self.ax_.plot(curve.x, curve.mean, **thick_style)
         self.lines_.append(line)
+        color = line.get_color()
         if np.isfinite(curve.error).any():
             low = curve.mean - curve.error
             high = curve.mean + curve.error
-            style = {"color": line.get_color(), "alpha": 0.2, "linewidth": 0}
-            self.bands_.append(self.ax_.fill_between(curve.x, low, high, **style))
-        chosen = curve.x[curve.best]
-        value = curve.mean[curve.best]
-        style = {"color": line.get_color(), "mec": "black", "ms": 9, "zorder": 5}
-        self.marks_ += self.ax_.plot([chosen], [value], "o", label=f"chosen: {chosen:.3g}", **style)
+            band = self.ax_.fill_between(curve.x, low, high, color=color, alpha=0.2, linewidth=0)
+            self.bands_.append(band)
+        chosen_x = curve.x[curve.best]
+        chosen_mean = curve.mean[curve.best]
+        mark_style: dict[str, PlotOption] = {"color": color, "mec": "black", "ms": 9, "zorder": 5}
+        label = f"chosen: {chosen_x:.3g}"
+        self.marks_ += self.ax_.plot([chosen_x], [chosen_mean], "o", label=label, **mark_style)
 
 
-def _curves(search: BaseSearch) -> list[Curve]:
+def _make_curves(search: BaseSearch) -> list[Curve]:
     """Return one curve per kernel or nu, or one per output of the chosen kernel."""
-    searched = curves_of_search(search)
-    chosen = next(curve for curve in searched if curve.is_chosen)
+    validation_curves = curves_of_search(search)
+    chosen = next(curve for curve in validation_curves if curve.is_chosen)
     best_value = np.asarray(search.best_params_[chosen.parameter], dtype=np.float64)
-    has_outputs = chosen.by_group.ndim == 3
-    if has_outputs:
-        best_values = np.broadcast_to(best_value, chosen.by_group.shape[2])
-        return [
-            _curve(f"output {k}", chosen.x, chosen.by_group[:, :, k], chosen.place(value))
-            for k, value in enumerate(best_values)
-        ]
+    has_outputs = chosen.by_group.ndim == 3  # (n_groups, n_values, n_outputs)
+    if has_outputs:  # a curve for each output, with a best value of its own
+        n_outputs = chosen.by_group.shape[2]
+        curves = []
+        for output, value in enumerate(np.broadcast_to(best_value, n_outputs)):
+            by_group = chosen.by_group[:, :, output]
+            curve_of_output = _make_curve(
+                f"output {output}", chosen.x, by_group, chosen.place(value)
+            )
+            curves.append(curve_of_output)
+        return curves
+
     curves = []
-    for curve in searched:
-        label = ", ".join(f"{name} = {_short(value)}" for name, value in curve.params.items())
+    for curve in validation_curves:
+        label = ", ".join(f"{name} = {_short_text(value)}" for name, value in curve.params.items())
         if not label:
             label = AVERAGE_OF.get(str(search.cv_results_.get("cv")), "mean over folds")
         best = curve.place(float(best_value)) if curve.is_chosen else None
-        curves.append(_curve(label, curve.x, curve.by_group, best, curve.error))
+        curves.append(_make_curve(label, curve.x, curve.by_group, best, curve.error))
     return curves
 
 
-def _short(value: object) -> str:
+def _short_text(value: object) -> str:
     if isinstance(value, (int, float)):
         return f"{value:.3g}"
     return str(value)
 
 
-def _curve(
+def _make_curve(
     label: str, x: Array, by_group: Array, best: int | None, error: Array | None = None
 ) -> Curve:
     """Average the values over the groups, and sort the curve by x.
@@ -237,11 +245,13 @@ def _curve(
     if error is None:
         error = standard_error(by_group)
     order = np.argsort(x, kind="stable")
-    position = None if best is None else int(np.flatnonzero(order == best)[0])
+    sorted_best = None
+    if best is not None:  # the position of the best value after sorting
+        sorted_best = int(np.flatnonzero(order == best)[0])
     return Curve(
         label=label,
         x=np.asarray(x, dtype=np.float64)[order],
         mean=nanmean(by_group)[order],
         error=error[order],
-        best=position,
+        best=sorted_best,
     )
