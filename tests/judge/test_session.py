@@ -219,11 +219,11 @@ def test_an_odd_number_in_a_column_does_not_end_the_board(tmp_path):
 
 
 def test_the_rating_thread_survives_a_failure_and_says_what_it_was(session, monkeypatch):
-    whole = session._graph
-    monkeypatch.setattr(session, "_graph", lambda answers: 1 / 0)
+    make_graph = session._make_graph
+    monkeypatch.setattr(session, "_make_graph", lambda answers: 1 / 0)
     session.answer("Ann", session.question("Ann").id, "first")
     wait_for(lambda: "division by zero" in session.board()["note"])
-    monkeypatch.setattr(session, "_graph", whole)
+    monkeypatch.setattr(session, "_make_graph", make_graph)
     session.answer("Ann", session.question("Ann").id, "first")
     wait_for(lambda: session.board()["note"].startswith("From 2 answers"))
 
