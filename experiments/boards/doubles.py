@@ -20,7 +20,8 @@ from experiments.shared.command_line import make_parser, read_rows, record
 from experiments.shared.tables import print_notes, print_table
 from rankwise.datasets import PairData, pairs_from_frame
 from rankwise.leaderboard import PriorScales, rate
-from rankwise.leaderboard.forecast import board_probabilities, elo_margins
+from rankwise.leaderboard.backtesting import board_probabilities
+from rankwise.leaderboard.forecast import elo_margins
 
 YEARS = range(2010, 2020)
 SELECTION = 2013

@@ -18,12 +18,8 @@ from experiments.boards.tennis_in_time import quiet_rate, without
 from experiments.shared.command_line import make_parser, read_rows, record
 from experiments.shared.tables import print_notes, print_table
 from rankwise.datasets import PairData
-from rankwise.leaderboard.forecast import (
-    base_rates,
-    board_probabilities,
-    elo_probabilities,
-    log_losses,
-)
+from rankwise.leaderboard.backtesting import board_probabilities
+from rankwise.leaderboard.forecast import base_rates, elo_probabilities, log_losses
 
 COUNTRIES = ("germany", "italy", "spain", "france")
 OLDEST = 2005

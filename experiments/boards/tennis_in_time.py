@@ -21,7 +21,8 @@ from experiments.shared.command_line import make_parser, record
 from experiments.shared.tables import print_notes, print_table
 from rankwise.datasets import PairData
 from rankwise.leaderboard import PriorScales, rate
-from rankwise.leaderboard.forecast import board_probabilities, elo_margins
+from rankwise.leaderboard.backtesting import board_probabilities
+from rankwise.leaderboard.forecast import elo_margins
 from rankwise.leaderboard.models.dynamic import select_scales
 
 FIRST = 2011  # that is predicted

@@ -6,21 +6,26 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
+from rankwise.arrays import Array
 from rankwise.datasets import PairData
 from rankwise.datasets.pair_data import PAIR_COLUMNS
 from rankwise.datasets.times import as_times
 from rankwise.formatting import TextTable, join_tables
+from rankwise.leaderboard.algebra.team_rows import side_rows
 from rankwise.leaderboard.arguments import read_comparisons
 from rankwise.leaderboard.board import Leaderboard
 from rankwise.leaderboard.board_types import Comparisons, CovariateArgument, Moment
+from rankwise.leaderboard.covariates import side_advantage
 from rankwise.leaderboard.forecast import (
     ForecastScore,
     base_rates,
-    board_probabilities,
     compare_forecasts,
     elo_probabilities,
+    predict_margins,
 )
+from rankwise.leaderboard.models.dynamic import DynamicBradleyTerry
 from rankwise.leaderboard.rating import rate
 
 STATIC_MODELS = ("least-squares", "plackett-luce")
@@ -126,34 +131,69 @@ def backtest(
     columns = {name: options.pop(name) for name in PAIR_COLUMNS if name in options}
     data = read_comparisons(pairs, covariates, columns)
     before, later = _split_by_time(data, until)
-    known_items, _ = before.compact()
-    timeless = replace(known_items, times=None, contexts={})
-    names = list(data.covariates) or None
-    training = timeless if model in STATIC_MODELS else known_items
-    board = rate(training, covariates=names, model=model, **options)
+    training, _ = before.compact()  # without items that are new later
+    timeless = replace(training, times=None, contexts={})
+    if model in STATIC_MODELS:
+        training = timeless
+    covariate_names = list(data.covariates) if data.covariates else None
+    board = rate(training, covariates=covariate_names, model=model, **options)
+
+    # The same board and the other methods on the later comparisons.
     probabilities = {"the board": board_probabilities(board, later)}
     if board.scales is not None:
-        static_board = _rate_without_time(board, timeless, names, options)
+        static_board = _rate_without_time(board, timeless, covariate_names, options)
         probabilities["without time"] = board_probabilities(static_board, later)
     probabilities |= elo_probabilities(before, later)
     outcome = np.sign(later.outcome)
     probabilities["base rate"] = base_rates(before, len(outcome))
     scores = compare_forecasts(outcome, probabilities)
-    return Backtest(board, scores, before.n_pairs, later.n_pairs, str(until))
+    return Backtest(
+        board=board,
+        methods=scores,
+        n_before=before.n_pairs,
+        n_later=later.n_pairs,
+        until=str(until),
+    )
+
+
+def board_probabilities(board: Leaderboard, later: PairData) -> Array:
+    """Probabilities of later comparisons, each at its time and in its context.
+
+    Items and levels of a context that the board does not have are average.
+    """
+    # Position on the board of each later item; unknown ones are in the last place.
+    n_items = len(board.items)
+    position_of = {label: position for position, label in enumerate(board.items.tolist())}
+    positions = np.array(
+        [position_of.get(label, n_items) for label in later.items.tolist()], np.intp
+    )
+    n_later_items = len(positions)
+    entries = (np.ones(n_later_items), (np.arange(n_later_items), positions))
+    board_item_of = sp.csr_array(entries, shape=(n_later_items, n_items + 1))
+    side_weights = side_rows(later) @ board_item_of
+
+    model = board.fitted
+    level_codes = None
+    if isinstance(model, DynamicBradleyTerry):
+        level_codes = model.rating_components.level_codes_of(later)
+    margins = predict_margins(model, side_weights, later.times, level_codes)
+    advantage = side_advantage(board.effects) / board.scale.factor
+    return board.chances.of(margins + advantage)
 
 
 def _split_by_time(data: PairData, until: Moment) -> tuple[PairData, PairData]:
     """Return the comparisons before a date and those from it on, both in the order of time."""
     if data.times is None:
         raise ValueError("backtest splits comparisons by time; name the column with time=.")
-    cut = as_times([until], 1)
-    if cut.dtype.kind != data.times.dtype.kind:
+    first_later_time = as_times([until], 1)
+    if first_later_time.dtype.kind != data.times.dtype.kind:
         raise ValueError(f"until={until!r}, but times are like {data.times[0]}.")
     order = np.argsort(data.times, kind="stable")
     ordered = data.take(order)
     times = data.times[order]
-    is_before = times < cut[0]
-    if is_before.all() or not is_before.any():
+    is_before = times < first_later_time[0]
+    is_one_side_empty = is_before.all() or not is_before.any()
+    if is_one_side_empty:
         where = "before" if is_before.all() else "on or after"
         raise ValueError(
             f"all {data.n_pairs} comparisons are {where} until={until}: they are from {times[0]} "
@@ -169,12 +209,13 @@ def _rate_without_time(
     scales = board.scales
     assert scales is not None
     variance = scales.constant**2 + scales.time**2 + scales.context**2
-    static = {name: options[name] for name in STATIC_OPTIONS if name in options}
+    total_weight = float(timeless.weight.sum())
+    static_options = {name: options[name] for name in STATIC_OPTIONS if name in options}
     return rate(
         timeless,
         covariates=covariates,
         model="bradley-terry",
-        alpha=0.5 / variance / float(timeless.weight.sum()),
+        alpha=0.5 / variance / total_weight,  # the ridge penalty of a normal prior
         intervals=False,
-        **static,
+        **static_options,
     )

@@ -19,8 +19,15 @@ from rankwise.leaderboard.algebra.effective_clusters import effective_clusters
 from rankwise.leaderboard.board_inputs import ModelInputs, Presentation
 from rankwise.leaderboard.board_records import HeadToHead, RatingDifference, RatingHistory
 from rankwise.leaderboard.board_types import Context, Contexts, Label, Moment, Side
-from rankwise.leaderboard.covariates import Effect, effect_table
-from rankwise.leaderboard.forecast import Chances, Forecast, fit_board_chances, predict_games
+from rankwise.leaderboard.covariates import Effect, effect_table, side_advantage
+from rankwise.leaderboard.forecast import (
+    Chances,
+    Forecast,
+    fit_board_chances,
+    is_one_side,
+    pair_sides,
+    predict_games,
+)
 from rankwise.leaderboard.inference.head_to_head import head_to_head
 from rankwise.leaderboard.inference.intransitivity import Intransitivity, measure_intransitivity
 from rankwise.leaderboard.inference.ranks import (
@@ -131,7 +138,7 @@ class Leaderboard(RankedBoard):
         if not self.presentation.has_intervals:
             return None
         covariance = self.fitted.covariance(self.inputs.clusters, self._records.thin)
-        return self.scale.spread(covariance)
+        return self.scale.convert_covariance(covariance)
 
     @property
     def interval_widths(self) -> Array:
@@ -525,7 +532,17 @@ class Leaderboard(RankedBoard):
         >>> sum(board.predict("a", "b"))
         1.0
         """
-        return predict_games(self, home, away, time, context, neutral)
+        is_one_game = is_one_side(home, are_teams=self.comparisons.teams is not None)
+        games = pair_sides(home, away, is_one_game=is_one_game)
+        contrasts = np.array([self.contrast(first, second) for first, second in games])
+        contrasts = contrasts.reshape(len(games), len(self.items))
+        margins = predict_games(self.fitted, contrasts, time, context, is_one_game=is_one_game)
+        if not neutral:
+            margins = margins + side_advantage(self.effects) / self.scale.factor
+        probabilities = self.chances.of(margins)
+        if is_one_game:
+            return Forecast(*probabilities[0].tolist())
+        return Forecast(*probabilities.T)
 
     @cached_property
     @single_threaded
@@ -598,13 +615,21 @@ class Leaderboard(RankedBoard):
             **self.circles._asdict(),
             "krippendorff": self.krippendorff,
             "scale": self.scale.name,
-            "anchor": None if self.scale.members is None else self.items.tolist()[self.scale.at],
+            "anchor": self._anchor,
             "notes": list(self.notes),
             "prior": None if self.prior is None else self.prior._asdict(),
             "effects": [effect._asdict() for effect in self.effects],
             "judges": [judge._asdict() for judge in self.judges],
             "rows": [row._asdict() for row in self.rows],
         }
+
+    @property
+    def _anchor(self) -> Label | None:
+        """Item from which ratings are counted."""
+        if self.scale.is_anchored is None:
+            return None
+        anchor: Label = self.items.tolist()[self.scale.anchor_position]
+        return anchor
 
     def to_text(self, format: str = "text") -> str:
         """Return the board as text, Markdown, CSV, JSON, LaTeX or HTML.

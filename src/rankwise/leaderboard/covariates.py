@@ -61,8 +61,8 @@ def with_covariates(data: PairData, covariates: CovariateArgument) -> PairData:
 
 
 def _select_covariates(data: PairData, names: Sequence[Column | tuple[Column, Column]]) -> PairData:
-    selected = [name for name in names if isinstance(name, str) and name in data.covariates]
-    missing = [name for name in names if name not in selected]
+    present = [name for name in names if isinstance(name, str) and name in data.covariates]
+    missing = [name for name in names if name not in present]
     if missing:
         available = ", ".join(map(repr, data.covariates)) or "none"
         raise ValueError(
@@ -70,7 +70,7 @@ def _select_covariates(data: PairData, names: Sequence[Column | tuple[Column, Co
             f"{available}. Read them with covariates=[...], or pass a dictionary with one value "
             "for each comparison."
         )
-    return replace(data, covariates={name: data.covariates[name] for name in selected})
+    return replace(data, covariates={name: data.covariates[name] for name in present})
 
 
 def covariate_columns(data: PairData, side: bool) -> Covariates:
@@ -87,9 +87,12 @@ def covariate_columns(data: PairData, side: bool) -> Covariates:
         _check_sides(data, f"the categories of {name!r} estimate")
         columns |= _indicators(name, values, drop_most_frequent=has_side_effect)
         has_side_effect = True  # the indicators of all levels add up to the side
-    table = np.column_stack([*columns.values(), np.empty((data.n_pairs, 0))])
-    scale = np.sqrt(data.weight @ table**2 / data.weight.sum())
-    return Covariates(tuple(columns), table / scale, scale)
+    no_columns = np.empty((data.n_pairs, 0))
+    table = np.column_stack([*columns.values(), no_columns])
+    root_mean_squares = np.sqrt(data.weight @ table**2 / data.weight.sum())
+    return Covariates(
+        names=tuple(columns), columns=table / root_mean_squares, scale=root_mean_squares
+    )
 
 
 def _numeric_column(name: str, values: AnyArray) -> Array:
@@ -123,7 +126,9 @@ def _indicators(name: str, values: AnyArray, *, drop_most_frequent: bool) -> dic
             f"the covariate {name!r} has {len(levels)} categories, and at most {MOST_LEVELS} are "
             "allowed; merge rare ones, or pass numbers."
         )
-    columns = {f"{name}={level}": (codes == k).astype(float) for k, level in enumerate(levels)}
+    columns = {}
+    for code, level in enumerate(levels):
+        columns[f"{name}={level}"] = (codes == code).astype(float)
     if drop_most_frequent:
         most_frequent = levels[np.bincount(codes).argmax()]
         del columns[f"{name}={most_frequent}"]
@@ -166,18 +171,28 @@ def effect_table(
     covariates: Covariates, effects: Array, spread: CovarianceRoot | None, confidence: float
 ) -> tuple[Effect, ...]:
     """Return the effect of each column of the covariates, in its original unit."""
+    # Back to the unit of the original columns.
     values = (effects / covariates.scale).tolist()
     if spread is None:
         return tuple(
-            Effect(name, value, None, None, None)
+            Effect(name, value, error=None, low=None, high=None)
             for name, value in zip(covariates.names, values, strict=True)
         )
     errors = (np.linalg.norm(spread.effects, axis=1) / covariates.scale).tolist()
     quantile = spread.quantile((1 + confidence) / 2)
-    return tuple(
-        Effect(name, value, error, value - quantile * error, value + quantile * error)
-        for name, value, error in zip(covariates.names, values, errors, strict=True)
-    )
+    table = []
+    for name, value, error in zip(covariates.names, values, errors, strict=True):
+        half_width = quantile * error
+        table.append(Effect(name, value, error, low=value - half_width, high=value + half_width))
+    return tuple(table)
+
+
+def side_advantage(effects: tuple[Effect, ...]) -> float:
+    """Return the advantage of the first side; 0 if it was not estimated."""
+    for effect in effects:
+        if effect.name == SIDE:
+            return effect.value
+    return 0.0
 
 
 def check_identified(
@@ -189,17 +204,22 @@ def check_identified(
     ``Zᵀ W Z − Cᵀ L⁺ C`` with C = Dᵀ W Z and D the rows of the items. Z is determined if it is
     singular.
     """
-    Z = counts.covariates
+    covariates = counts.covariates
     weights = counts.pair_weights
-    without_covariates = replace(counts, covariates=Z[:, :0])
-    items = RatingSystem(without_covariates, X, prior_ratings)
-    cross = items.apply_transpose(weights[:, None] * Z)
-    solve = items.solver(weights, 1e-13 * counts.total_weight, 1e-9)
-    unexplained = Z.T @ (weights[:, None] * Z) - cross.T @ solve(cross)
-    values, vectors = np.linalg.eigh(unexplained / counts.total_weight)
-    if values[0] > LEAST_UNEXPLAINED:
+    without_covariates = replace(counts, covariates=covariates[:, :0])
+    item_system = RatingSystem(without_covariates, X, prior_ratings)
+
+    # Schur complement: the Gram matrix of what the items do not explain of the covariates.
+    weighted_covariates = weights[:, None] * covariates
+    cross = item_system.apply_transpose(weighted_covariates)
+    solve = item_system.solver(weights, 1e-13 * counts.total_weight, 1e-9)
+    unexplained = covariates.T @ weighted_covariates - cross.T @ solve(cross)
+    eigenvalues, eigenvectors = np.linalg.eigh(unexplained / counts.total_weight)
+    if eigenvalues[0] > LEAST_UNEXPLAINED:
         return
-    is_involved = np.abs(vectors[:, 0]) > NULL_SPACE_ENTRY
+
+    # The covariates of the combination that is explained.
+    is_involved = np.abs(eigenvectors[:, 0]) > NULL_SPACE_ENTRY
     involved = [repr(names[k]) for k in np.flatnonzero(is_involved)]
     raise ValueError(
         f"the effect of {', '.join(involved)} cannot be separated from the ratings or from the "

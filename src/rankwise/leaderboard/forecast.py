@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,13 +16,9 @@ from rankwise.datasets.times import as_times
 from rankwise.leaderboard.algebra.outcome_likelihood import OutcomeLikelihood
 from rankwise.leaderboard.algebra.team_rows import side_rows
 from rankwise.leaderboard.board_types import Contexts, Moment
-from rankwise.leaderboard.covariates import SIDE
 from rankwise.leaderboard.inference.team_margins import component_means
 from rankwise.leaderboard.models.base import RatingModel
 from rankwise.leaderboard.models.dynamic import DynamicBradleyTerry
-
-if TYPE_CHECKING:
-    from rankwise.leaderboard.board import Leaderboard
 
 ELO_STEPS = (0.02, 0.04, 0.07, 0.1, 0.14, 0.2, 0.3, 0.5)  # in logits; K = 32 points is 0.18
 LEAST_PROBABILITY = 1e-12
@@ -62,8 +58,10 @@ class Chances(NamedTuple):
 
     def of(self, margins: Array) -> Array:
         """Probabilities of win, draw and loss, of shape (n, 3)."""
-        likelihood = OutcomeLikelihood(self.theta is not None)
-        return likelihood.probabilities(self.slope * margins + self.side, self.theta or 0.0)
+        log_odds = self.slope * margins + self.side
+        if self.theta is None:
+            return OutcomeLikelihood(has_parameter=False).probabilities(log_odds, 0.0)
+        return OutcomeLikelihood(has_parameter=True).probabilities(log_odds, self.theta)
 
 
 def fit_chances(
@@ -81,124 +79,121 @@ def fit_chances(
         Whether the advantage of the first side is estimated; it is 0 otherwise.
     """
     has_ties = bool((outcome == 0).any() and (outcome != 0).any())
-    likelihood = OutcomeLikelihood(has_ties)
+    likelihood = OutcomeLikelihood(has_parameter=has_ties)
 
-    def curve(parameters: Array) -> Chances:
-        log_slope = np.clip(parameters[0], -LARGEST_LOG_SLOPE, LARGEST_LOG_SLOPE)
+    def chances_of(parameters: Array) -> Chances:
+        """Curve for [log slope, side, θ]; parameters that are not estimated have no effect."""
+        log_slope, side_advantage, theta = parameters.tolist()
         chances = Chances()
         if slope:
+            log_slope = min(max(log_slope, -LARGEST_LOG_SLOPE), LARGEST_LOG_SLOPE)
             chances = chances._replace(slope=float(np.exp(log_slope)))
         if side:
-            chances = chances._replace(side=float(parameters[1]))
+            chances = chances._replace(side=side_advantage)
         if has_ties:
-            chances = chances._replace(theta=float(parameters[2]))
+            chances = chances._replace(theta=theta)
         return chances
 
-    def loss(parameters: Array) -> float:
-        trial = curve(parameters)
-        logits = trial.slope * margins + trial.side
-        losses = likelihood.derivatives(logits, outcome, trial.theta or 0.0).loss
+    def mean_log_loss(parameters: Array) -> float:
+        chances = chances_of(parameters)
+        log_odds = chances.slope * margins + chances.side
+        theta = 0.0 if chances.theta is None else chances.theta
+        losses = likelihood.derivatives(log_odds, outcome, theta).loss
         return float(weight @ losses / weight.sum())
 
-    return curve(minimize(loss, np.zeros(3), method="BFGS").x)
+    best_parameters = minimize(mean_log_loss, np.zeros(3), method="BFGS").x
+    return chances_of(best_parameters)
 
 
 def fit_board_chances(model: RatingModel) -> Chances:
     """Return the curve of a board: that of the model, or one fitted to held-out margins."""
     counts = model.counts
     outcome = np.sign(counts.target)
-    curve = model.outcome_curve
     margins = model.margins()[counts.pair]
-    if curve is not None:
-        if curve.likelihood.has_parameter:
-            return Chances(theta=curve.theta)
+    curve = model.outcome_curve
+    if curve is not None and curve.likelihood.has_parameter:
+        return Chances(theta=curve.theta)
+    if curve is not None:  # log odds; only the share of ties is missing
         return fit_chances(margins, outcome, counts.outcome_weight, slope=False)
-    exact = model.leave_one_out()
-    if exact is not None and not exact.system.is_huge:
-        margins = counts.target - exact.held_out_residuals
+
+    leave_one_out = model.leave_one_out()
+    if leave_one_out is not None and not leave_one_out.system.is_huge:
+        margins = counts.target - leave_one_out.held_out_residuals
     return fit_chances(margins, outcome, counts.outcome_weight)
 
 
 def predict_margins(
-    board: Leaderboard,
-    rows: sp.csr_array,
-    times: AnyArray | None,
-    codes: Indices | None,
-    neutral: bool = False,
+    model: RatingModel,
+    side_weights: sp.csr_array,
+    times: AnyArray | None = None,
+    level_codes: Indices | None = None,
 ) -> Array:
-    """Expected margins of games, including the advantage of the first side.
+    """Expected margins of games without covariates.
 
     Parameters
     ----------
-    board : Leaderboard
-        The board.
-    rows : sparse array of shape (n_games, n_items + 1)
+    model : RatingModel
+        The model of a board.
+    side_weights : sparse array of shape (n_games, n_items + 1)
         1 for the items on the first side, −1 on the second. The last column is an unknown item,
         with the mean rating.
-    times : ndarray of shape (n_games,) or None
+    times : ndarray of shape (n_games,), optional
         Times, for a board with time.
-    codes : ndarray of shape (n_contexts, n_games) or None
+    level_codes : ndarray of shape (n_contexts, n_games), optional
         Levels of the contexts, for a board with time or context.
-    neutral : bool, default=False
-        Whether to omit the advantage of the first side.
     """
-    model = board.fitted
-    if isinstance(model, DynamicBradleyTerry) and codes is not None:
-        margins = model.margins_of(rows, times, codes)
-    else:
-        margins = rows @ _ratings_with_unknown(model)
-    if neutral:
-        return np.asarray(margins)
-    advantage = sum(effect.value for effect in board.effects if effect.name == SIDE)
-    return np.asarray(margins + advantage / board.scale.factor)
+    if isinstance(model, DynamicBradleyTerry) and level_codes is not None:
+        return model.margins_of(side_weights, times, level_codes)
 
-
-def _ratings_with_unknown(model: RatingModel) -> Array:
-    """Ratings, and the mean rating of an unknown item.
-
-    The ratings of a model are relative to a mean of 0. Teams of different sizes need ratings that
-    are not.
-    """
-    mean = component_means(model)
-    of_largest = mean[model.components == 1][0]
-    return np.append(model.ratings + mean, of_largest)
+    # Ratings have the mean 0 in each component; the sums of teams of different sizes need the mean.
+    means = component_means(model)
+    mean_of_largest_component = means[model.components == 1][0]
+    ratings = np.append(model.ratings + means, mean_of_largest_component)
+    return np.asarray(side_weights @ ratings)
 
 
 def predict_games(
-    board: Leaderboard,
-    home: object,
-    away: object,
+    model: RatingModel,
+    contrasts: Array,
     time: Moment | ArrayLike | None,
     context: Contexts,
-    neutral: bool,
-) -> Forecast:
-    """See `Leaderboard.predict`."""
-    is_one_game = is_one_side(board, home)
+    *,
+    is_one_game: bool,
+) -> Array:
+    """Expected margins of games without covariates, as in `Leaderboard.predict`.
+
+    Parameters
+    ----------
+    model : RatingModel
+        The model of a board.
+    contrasts : ndarray of shape (n_games, n_items)
+        Weight of each item in the margin of each game.
+    time, context
+        As in `Leaderboard.predict`.
+    is_one_game : bool
+        Whether `context` is that of a single game.
+    """
+    n_games, n_items = contrasts.shape
+    side_weights = sp.csr_array(contrasts)
+    side_weights.resize(n_games, n_items + 1)
+    if isinstance(model, DynamicBradleyTerry):
+        times = _game_times(model, time, n_games)
+        level_codes = _game_levels(model, context, n_games, is_one_game)
+        return predict_margins(model, side_weights, times, level_codes)
+    if time is not None or context is not None:
+        raise ValueError("the board was made without time= and context=; leave them out.")
+    return predict_margins(model, side_weights)
+
+
+def pair_sides(home: object, away: object, *, is_one_game: bool) -> list[tuple[object, object]]:
+    """Return the two sides of each game."""
     home_sides = _sides_of_games(home, is_one_game)
     away_sides = _sides_of_games(away, is_one_game)
     if len(home_sides) != len(away_sides):
         raise ValueError(
             f"there are {len(home_sides)} first items and {len(away_sides)} second ones."
         )
-    games = zip(home_sides, away_sides, strict=True)
-    contrasts = [board.contrast(first, second) for first, second in games]
-    n_games = len(contrasts)
-    n_items = len(board.items)
-    rows = sp.csr_array(np.array(contrasts).reshape(n_games, n_items))
-    rows.resize(n_games, n_items + 1)
-    model = board.fitted
-    times = None
-    codes = None
-    if isinstance(model, DynamicBradleyTerry):
-        times = _game_times(model, time, n_games)
-        codes = _game_levels(model, context, n_games, is_one_game)
-    elif time is not None or context is not None:
-        raise ValueError("the board was made without time= and context=; leave them out.")
-    margins = predict_margins(board, rows, times, codes, neutral)
-    probabilities = board.chances.of(margins)
-    if is_one_game:
-        return Forecast(*probabilities[0].tolist())
-    return Forecast(*probabilities.T)
+    return list(zip(home_sides, away_sides, strict=True))
 
 
 def _sides_of_games(sides: object, is_one_game: bool) -> list[object]:
@@ -208,9 +203,9 @@ def _sides_of_games(sides: object, is_one_game: bool) -> list[object]:
     return list(sides)
 
 
-def is_one_side(board: Leaderboard, side: object) -> bool:
+def is_one_side(side: object, *, are_teams: bool) -> bool:
     """Whether an argument of `Leaderboard.predict` is one side, not a list of several games."""
-    if board.comparisons.teams is not None:
+    if are_teams:
         is_team = isinstance(side, (str, tuple, set, frozenset, Mapping))
         return is_team or not isinstance(side, Iterable)
     return isinstance(side, str) or not isinstance(side, Iterable)
@@ -236,15 +231,15 @@ def _game_levels(
 ) -> Indices:
     """Level of each context in each game, of shape (n_contexts, n_games)."""
     components = model.rating_components
-    if isinstance(context, Mapping) and not is_one_game:
-        levels = {name: np.asarray(labels).tolist() for name, labels in context.items()}
-        codes = [
-            components.selected_levels({name: labels[k] for name, labels in levels.items()})
-            for k in range(n_games)
-        ]
+    if is_one_game or not isinstance(context, Mapping):
+        levels_by_game = [components.selected_levels(context)] * n_games
     else:
-        codes = [components.selected_levels(context)] * n_games
-    return np.array(codes, np.intp).reshape(n_games, -1).T
+        labels_by_context = {name: np.asarray(labels).tolist() for name, labels in context.items()}
+        levels_by_game = []
+        for game in range(n_games):
+            label_of = {name: labels[game] for name, labels in labels_by_context.items()}
+            levels_by_game.append(components.selected_levels(label_of))
+    return np.array(levels_by_game, np.intp).reshape(n_games, -1).T
 
 
 class ForecastScore(NamedTuple):
@@ -271,24 +266,6 @@ class ForecastScore(NamedTuple):
     accuracy: float
 
 
-def board_probabilities(board: Leaderboard, later: PairData) -> Array:
-    """Probabilities of later comparisons, each at its time and in its context.
-
-    Items and levels of a context that the board does not have are average.
-    """
-    n_items = len(board.items)
-    position = {label: k for k, label in enumerate(board.items.tolist())}
-    columns = np.array([position.get(label, n_items) for label in later.items.tolist()], np.intp)
-    entries = (np.ones(len(columns)), (np.arange(len(columns)), columns))
-    item_of = sp.csr_array(entries, shape=(len(columns), n_items + 1))
-    codes = None
-    model = board.fitted
-    if isinstance(model, DynamicBradleyTerry):
-        codes = model.rating_components.level_codes_of(later)
-    margins = predict_margins(board, side_rows(later) @ item_of, later.times, codes)
-    return board.chances.of(margins)
-
-
 def elo_margins(data: PairData, step: float, ratings: Array | None = None) -> tuple[Array, Array]:
     """Return the margins before each game, in the order of the rows, and the final ratings.
 
@@ -297,32 +274,38 @@ def elo_margins(data: PairData, step: float, ratings: Array | None = None) -> tu
     """
     if data.teams is not None:
         return _team_elo_margins(data, step, ratings)
-    values = [0.0] * data.n_items if ratings is None else ratings.tolist()
+    if ratings is None:
+        ratings = np.zeros(data.n_items)
+    current = ratings.tolist()
     margins = []
-    points = ((np.sign(data.outcome) + 1) / 2).tolist()
-    for i, j, scored in zip(data.first.tolist(), data.second.tolist(), points, strict=True):
-        margin = values[i] - values[j]
+    points_of_first = ((np.sign(data.outcome) + 1) / 2).tolist()
+    games = zip(data.first.tolist(), data.second.tolist(), points_of_first, strict=True)
+    for first, second, points in games:
+        margin = current[first] - current[second]
         margins.append(margin)
-        change = step * (scored - 1 / (1 + np.exp(-margin)))
-        values[i] += change
-        values[j] -= change
-    return np.array(margins), np.array(values)
+        expected_points = 1 / (1 + np.exp(-margin))
+        change = step * (points - expected_points)
+        current[first] += change
+        current[second] -= change
+    return np.array(margins), np.array(current)
 
 
 def _team_elo_margins(data: PairData, step: float, ratings: Array | None) -> tuple[Array, Array]:
     """Return the same for teams."""
-    rows = side_rows(data)
-    values = np.zeros(data.n_items) if ratings is None else ratings.copy()
-    points = (np.sign(data.outcome) + 1) / 2
+    if ratings is None:
+        ratings = np.zeros(data.n_items)
+    current = ratings.copy()
     margins = np.empty(data.n_pairs)
-    for k in range(data.n_pairs):
-        entries = slice(rows.indptr[k], rows.indptr[k + 1])
-        items = rows.indices[entries]
+    points_of_first = (np.sign(data.outcome) + 1) / 2
+    rows = side_rows(data)
+    for game in range(data.n_pairs):
+        entries = slice(rows.indptr[game], rows.indptr[game + 1])
+        members = rows.indices[entries]
         signs = rows.data[entries]
-        margins[k] = signs @ values[items]
-        expected = 1 / (1 + np.exp(-margins[k]))
-        values[items] += step * (points[k] - expected) * signs
-    return margins, values
+        margins[game] = signs @ current[members]
+        expected_points = 1 / (1 + np.exp(-margins[game]))
+        current[members] += step * (points_of_first[game] - expected_points) * signs
+    return margins, current
 
 
 class _EloFit(NamedTuple):
@@ -361,35 +344,46 @@ def elo_probabilities(before: PairData, later: PairData) -> dict[str, Array]:
 
 def log_losses(probabilities: Array, outcome: Array) -> Array:
     """Return −log of the probability of each outcome."""
-    column = 1 - np.sign(outcome).astype(np.intp)
-    of_outcome = np.take_along_axis(probabilities, column[:, None], 1)[:, 0]
+    n = len(outcome)
+    column = 1 - np.sign(outcome).astype(np.intp)  # 0 for a win, 1 for a draw, 2 for a loss
+    probability_of_outcome = probabilities[np.arange(n), column]
     # In a model without ties, a tie is half a win of both items.
     is_impossible_tie = (outcome == 0) & (probabilities[:, 1] == 0)
     half_win = np.sqrt(probabilities[:, 0] * probabilities[:, 2])
-    likelihood = np.where(is_impossible_tie, half_win, of_outcome)
+    likelihood = np.where(is_impossible_tie, half_win, probability_of_outcome)
     return np.asarray(-np.log(np.maximum(likelihood, LEAST_PROBABILITY)))
 
 
 def base_rates(before: PairData, n: int) -> Array:
     """Shares of win, draw and loss; those of win and loss are equal if sides have no meaning."""
     outcome = np.sign(before.outcome)
-    shares = np.array([(outcome == value).mean() for value in (1, 0, -1)])
-    if not (outcome < 0).any():
-        shares[[0, 2]] = (shares[0] + shares[2]) / 2
-    return np.tile(shares, (n, 1))
+    win = np.mean(outcome == 1)
+    draw = np.mean(outcome == 0)
+    loss = np.mean(outcome == -1)
+    have_sides_no_meaning = not (outcome < 0).any()
+    if have_sides_no_meaning:
+        win = (win + loss) / 2
+        loss = win
+    return np.tile([win, draw, loss], (n, 1))
 
 
 def compare_forecasts(outcome: Array, probabilities: dict[str, Array]) -> tuple[ForecastScore, ...]:
     """Score each method; the differences are to the first one."""
     n = len(outcome)
-    first_losses = log_losses(next(iter(probabilities.values())), outcome)
+    outcome_column = 1 - outcome.astype(np.intp)  # 0 for a win, 1 for a draw, 2 for a loss
+    losses_of_first = None
     scores = []
     for name, predicted in probabilities.items():
         losses = log_losses(predicted, outcome)
-        behind = losses - first_losses
-        is_best = predicted >= predicted.max(axis=1, keepdims=True) - LEAST_PROBABILITY
-        column = 1 - outcome.astype(np.intp)
-        hits = is_best[np.arange(n), column] / is_best.sum(axis=1)
+        if losses_of_first is None:
+            losses_of_first = losses
+        behind = losses - losses_of_first
+
+        # The most probable outcome; several count by their share if they are equally probable.
+        largest = predicted.max(axis=1, keepdims=True)
+        is_most_probable = predicted >= largest - LEAST_PROBABILITY
+        n_most_probable = is_most_probable.sum(axis=1)
+        hits = is_most_probable[np.arange(n), outcome_column] / n_most_probable
         score = ForecastScore(
             name=name,
             log_loss=float(losses.mean()),

@@ -64,21 +64,28 @@ def krippendorff(first: Indices, second: Indices, outcome: Array) -> float | Non
     matter. 1 is perfect agreement, 0 is chance. None if no two votes are on the same two items, or
     all votes are ties.
     """
+    # Every vote from the point of view of the item with the smaller number.
     is_reversed = first > second
-    value = np.where(is_reversed, -outcome, outcome)
-    lower = np.where(is_reversed, second, first)
-    upper = np.where(is_reversed, first, second)
-    _, pair = np.unique(np.stack([lower, upper]), axis=1, return_inverse=True)
-    n_votes = np.bincount(pair)
-    sums = np.bincount(pair, value)
-    squares = np.bincount(pair, value**2)
-    is_repeated = n_votes > 1
-    n = int(n_votes[is_repeated].sum())
-    total = float(squares[is_repeated].sum())
-    if not n or not total:
+    vote = np.where(is_reversed, -outcome, outcome)
+    items = np.stack([np.minimum(first, second), np.maximum(first, second)])
+    _, pair = np.unique(items, axis=1, return_inverse=True)
+
+    # Only pairs with several votes count.
+    n_by_pair = np.bincount(pair)
+    is_repeated = n_by_pair > 1
+    n_by_pair = n_by_pair[is_repeated]
+    sums = np.bincount(pair, vote)[is_repeated]
+    squares = np.bincount(pair, vote**2)[is_repeated]
+    n_votes = int(n_by_pair.sum())
+    total_squares = float(squares.sum())
+    if n_votes == 0 or total_squares == 0:
         return None
-    within = 2 * (n_votes * squares - sums**2)[is_repeated] / (n_votes[is_repeated] - 1)
-    return 1 - float(within.sum() / n) * (2 * n - 1) / (4 * total)
+
+    # α = 1 − observed / expected disagreement, which are mean squared differences of two votes:
+    # within the pairs, and of all votes with their opposites (so their mean is 0).
+    within = 2 * (n_by_pair * squares - sums**2) / (n_by_pair - 1)
+    observed_disagreement = float(within.sum() / n_votes)
+    return 1 - observed_disagreement * (2 * n_votes - 1) / (4 * total_squares)
 
 
 def evaluate_judges(data: PairData, model: RatingModel, confidence: float) -> tuple[Judge, ...]:
@@ -86,21 +93,24 @@ def evaluate_judges(data: PairData, model: RatingModel, confidence: float) -> tu
 
     Models from which comparisons cannot be removed, such as dynamic ones, have no judges.
     """
-    exact = model.leave_one_out()
-    if data.judges is None or exact is None or len(np.unique(data.judges)) < 2:
+    leave_one_out = model.leave_one_out()
+    if data.judges is None or leave_one_out is None or len(np.unique(data.judges)) < 2:
         return ()
+
     judges = encode_groups(data.judges, data.n_pairs)
-    margins = held_out_margins(exact, judges.codes)
+    margins = held_out_margins(leave_one_out, judges.codes)  # of the item with the smaller number
     sign = np.where(data.first < data.second, 1.0, -1.0)
-    outcome = data.outcome if model.outcome_curve is None else np.sign(data.outcome)
     expected = sign * model.expected(margins)
+    outcome = data.outcome
+    if model.outcome_curve is not None:
+        outcome = np.sign(outcome)
     return compare_judges(outcome, expected, judges.codes, judges.labels, confidence)
 
 
 def compare_judges(
     outcome: Array,
-    margin: Array,
-    codes: Indices,
+    expected: Array,
+    judge_codes: Indices,
     labels: Labels,
     confidence: float,
 ) -> tuple[Judge, ...]:
@@ -108,9 +118,9 @@ def compare_judges(
 
     Parameters
     ----------
-    outcome, margin : ndarray of shape (n_comparisons,)
-        For the first side; the margin is expected without the judge's own comparisons.
-    codes : ndarray of shape (n_comparisons,)
+    outcome, expected : ndarray of shape (n_comparisons,)
+        For the first side; the expected outcome is predicted without the judge's own comparisons.
+    judge_codes : ndarray of shape (n_comparisons,)
         The judge of each comparison.
     labels : ndarray of shape (n_judges,)
         Names of the judges.
@@ -118,13 +128,17 @@ def compare_judges(
         Confidence of the intervals, for each judge; remarks hold for all judges simultaneously.
     """
     tail = (1 - confidence) / 2
-    n = np.bincount(codes)
-    slopes = _slopes(outcome, margin, codes)
-    weight, deviation = _shrink_to_one(slopes.value, slopes.error)
-    weight_width = norm.isf(tail) * deviation
-    bias = _side_bias(outcome - slopes.average * weight[codes] * margin, codes)
-    bias_width = np.where(n < 2, np.nan, student.isf(tail, np.maximum(1, n - 1)) * bias.error)
-    agreement = _agreement(outcome, margin, codes, tail)
+    n_votes = np.bincount(judge_codes)
+    slopes = _slopes(outcome, expected, judge_codes)
+    weight, weight_error = _shrink_to_one(slopes.value, slopes.error)
+    weight_width = norm.isf(tail) * weight_error
+
+    # The side bias is what the weighted expected outcomes leave.
+    predicted = slopes.average * weight[judge_codes] * expected
+    bias = _side_bias(outcome - predicted, judge_codes)
+    bias_quantile = student.isf(tail, np.maximum(1, n_votes - 1))
+    bias_width = np.where(n_votes < 2, np.nan, bias_quantile * bias.error)
+    agreement = _agreement(outcome, expected, judge_codes, tail)
     columns = {
         "agreement": agreement.share,
         "agreement_low": agreement.low,
@@ -143,13 +157,15 @@ def compare_judges(
             for field, column in columns.items()
         }
         remark = ""
-        if n[k] >= 2:
-            quantile = float(student.isf(tail / len(n), n[k] - 1))
-            largest_slope = slopes.value[k] + quantile * slopes.error[k]
+        if n_votes[k] >= 2:
+            quantile = float(student.isf(tail / len(n_votes), n_votes[k] - 1))  # Bonferroni
             remark = _remark(
-                slopes.value[k], largest_slope, bias.value[k], quantile * bias.error[k]
+                slope=slopes.value[k],
+                largest_slope=slopes.value[k] + quantile * slopes.error[k],
+                bias=bias.value[k],
+                bias_width=quantile * bias.error[k],
             )
-        judges.append(Judge(name=name, n=int(n[k]), remark=remark, **values))
+        judges.append(Judge(name=name, n=int(n_votes[k]), remark=remark, **values))
     return tuple(judges)
 
 
@@ -161,36 +177,46 @@ class _Estimates(NamedTuple):
     average: float
 
 
-def _slopes(outcome: Array, margin: Array, codes: Indices) -> _Estimates:
+def _slopes(outcome: Array, expected: Array, judge_codes: Indices) -> _Estimates:
     """``b = Σ m δ / Σ m²`` of each judge, divided by that of all judges."""
-    unit = max(float(np.abs(margin).max()), float(np.abs(outcome).max()))
+    unit = max(float(np.abs(expected).max()), float(np.abs(outcome).max()))
     if unit > 0:  # slopes have no unit, and fourth powers of margins overflow
-        margin = margin / unit
+        expected = expected / unit
         outcome = outcome / unit
-    average = float(margin @ outcome) / max(float(margin @ margin), 1e-300)
-    if average <= 0:
-        average = 1.0
-    n = np.bincount(codes)
-    margin_squares = np.bincount(codes, margin**2)
+    average_slope = float(expected @ outcome) / max(float(expected @ expected), 1e-300)
+    if average_slope <= 0:
+        average_slope = 1.0
+
+    n_votes = np.bincount(judge_codes)
+    expected_squares = np.bincount(judge_codes, expected**2)
     with np.errstate(divide="ignore", invalid="ignore"):
-        slope = np.bincount(codes, margin * outcome) / margin_squares
-        influence = np.bincount(codes, (margin * (outcome - slope[codes] * margin)) ** 2)
-        error = np.sqrt(influence * n / np.maximum(1, n - 1)) / margin_squares
-        noise = np.mean((outcome - average * margin) ** 2)
-        error = np.maximum(error, np.sqrt(noise / margin_squares))  # few may agree by chance
-    has_no_margin = margin_squares == 0  # only comparisons of items with equal ratings
-    error[has_no_margin | (n < 2)] = np.inf
-    return _Estimates(np.nan_to_num(slope) / average, error / average, average)
+        slope = np.bincount(judge_codes, expected * outcome) / expected_squares
+        residual = outcome - slope[judge_codes] * expected
+        squared_influence = np.bincount(judge_codes, (expected * residual) ** 2)
+        corrected = squared_influence * n_votes / np.maximum(1, n_votes - 1)
+        error = np.sqrt(corrected) / expected_squares  # robust to unequal variances
+
+        # Few votes may agree by chance: an error is at least that by the noise of all votes.
+        noise = np.mean((outcome - average_slope * expected) ** 2)
+        error = np.maximum(error, np.sqrt(noise / expected_squares))
+    has_only_equal_items = expected_squares == 0
+    error[has_only_equal_items | (n_votes < 2)] = np.inf
+    return _Estimates(
+        value=np.nan_to_num(slope) / average_slope,
+        error=error / average_slope,
+        average=average_slope,
+    )
 
 
-def _side_bias(residual: Array, codes: Indices) -> _Estimates:
+def _side_bias(residual: Array, judge_codes: Indices) -> _Estimates:
     """Mean residual of each judge; the errors are at least those of the mean noise."""
-    n = np.bincount(codes)
-    bias = np.bincount(codes, residual) / n
+    n_votes = np.bincount(judge_codes)
+    bias = np.bincount(judge_codes, residual) / n_votes
+    deviation_squares = np.bincount(judge_codes, (residual - bias[judge_codes]) ** 2)
+    variance = deviation_squares / np.maximum(1, n_votes - 1)
     noise = float(np.mean(residual**2))
-    variance = np.bincount(codes, (residual - bias[codes]) ** 2) / np.maximum(1, n - 1)
-    error = np.sqrt(np.maximum(variance, noise) / n)  # few may agree by chance
-    return _Estimates(bias, error, float(np.mean(residual)))
+    error = np.sqrt(np.maximum(variance, noise) / n_votes)  # few may agree by chance
+    return _Estimates(value=bias, error=error, average=float(np.mean(residual)))
 
 
 def _shrink_to_one(slope: Array, error: Array) -> tuple[Array, Array]:
@@ -198,12 +224,16 @@ def _shrink_to_one(slope: Array, error: Array) -> tuple[Array, Array]:
     is_usable = np.isfinite(error) & (error > 0)
     precision = np.zeros(len(error))
     precision[is_usable] = 1 / error[is_usable] ** 2
-    variance = 0.0
+
+    # Variance of the true slopes around 1: what the squares exceed the errors, weighted.
+    variance_of_slopes = 0.0
     if is_usable.any():
         excess = (slope[is_usable] - 1) ** 2 - error[is_usable] ** 2
         mean_excess = float(precision[is_usable] @ excess) / precision[is_usable].sum()
-        variance = max(0.0, mean_excess)
-    prior_precision = 1 / max(variance, LEAST_VARIANCE)
+        variance_of_slopes = max(0.0, mean_excess)
+
+    # Posterior mean and error, for a normal prior with the mean 1.
+    prior_precision = 1 / max(variance_of_slopes, LEAST_VARIANCE)
     total_precision = precision + prior_precision
     usable_slope = np.where(is_usable, slope, 0.0)
     mean = (usable_slope * precision + prior_precision) / total_precision
@@ -218,22 +248,25 @@ class _Agreement(NamedTuple):
     high: Array
 
 
-def _agreement(outcome: Array, margin: Array, codes: Indices, tail: float) -> _Agreement:
-    """Share with Wilson's interval; a margin of 0 is half correct, NaN without any winner."""
-    n_judges = int(codes.max()) + 1
+def _agreement(outcome: Array, expected: Array, judge_codes: Indices, tail: float) -> _Agreement:
+    """Share with Wilson's interval; half correct if 0 is expected, NaN without any winner."""
+    n_judges = int(judge_codes.max()) + 1
     has_winner = outcome != 0
-    correct = (1 + np.sign(outcome * margin)) / 2
-    n = np.bincount(codes, has_winner, n_judges)
-    m = np.maximum(1, n)
+    agrees = (1 + np.sign(outcome * expected)) / 2  # ½ if equal items were expected
+    n_votes = np.bincount(judge_codes, has_winner, n_judges)
+    n = np.maximum(1, n_votes)
+    share = np.bincount(judge_codes, agrees * has_winner, n_judges) / n
+
+    # Wilson's interval of a proportion.
     z = float(norm.isf(tail))
-    share = np.bincount(codes, correct * has_winner, n_judges) / m
-    scale = 1 / (1 + z**2 / m)
-    center = (share + z**2 / (2 * m)) / (1 + z**2 / m)
-    width = z * scale * np.sqrt(share * (1 - share) / m + z**2 / (4 * m**2))
+    scale = 1 / (1 + z**2 / n)
+    center = (share + z**2 / (2 * n)) / (1 + z**2 / n)
+    half_width = z * scale * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
+    has_votes = n_votes > 0
     return _Agreement(
-        share=np.where(n > 0, share, np.nan),
-        low=np.where(n > 0, np.maximum(0, center - width), np.nan),
-        high=np.where(n > 0, np.minimum(1, center + width), np.nan),
+        share=np.where(has_votes, share, np.nan),
+        low=np.where(has_votes, np.maximum(0, center - half_width), np.nan),
+        high=np.where(has_votes, np.minimum(1, center + half_width), np.nan),
     )
 
 

@@ -87,7 +87,7 @@ class Priors(NamedTuple):
     note: str
     table: dict[str, AnyArray]
 
-    def weigh(self, ratings: Array, factor: float, exact: LeaveOneOut) -> Prior:
+    def weigh(self, ratings: Array, unit: float, leave_one_out: LeaveOneOut) -> Prior:
         """Return the weight of the priors on a board.
 
         The regularized part u of the ratings is orthogonal to B, so B β is the projection of r. The
@@ -97,24 +97,31 @@ class Priors(NamedTuple):
         ----------
         ratings : ndarray of shape (n_items,)
             Ratings of the model.
-        factor : float
+        unit : float
             Factor of the scale of the board.
-        exact : LeaveOneOut
+        leave_one_out : LeaveOneOut
             Least squares with these ratings.
         """
-        counts = exact.counts
+        counts = leave_one_out.counts
         n_votes = len(counts.outcome)
-        alpha = exact.ridge / counts.total_weight
-        centered = self.columns - self.columns.mean(axis=0)
-        slopes = np.linalg.lstsq(centered, ratings, rcond=RANK_TOLERANCE)[0]
-        explained = float(np.mean((centered @ slopes) ** 2))
-        share = 0.0  # a single vote cannot support the prior
+        alpha = leave_one_out.ridge / counts.total_weight
+        penalty_in_votes = alpha * n_votes  # λ for votes of weight 1
+
+        # Projection of the ratings on the priors, and the variance that it explains.
+        centered_priors = self.columns - self.columns.mean(axis=0)
+        slopes = np.linalg.lstsq(centered_priors, ratings, rcond=RANK_TOLERANCE)[0]
+        explained_variance = float(np.mean((centered_priors @ slopes) ** 2))
+
+        explained_share = 0.0  # a single vote cannot support the prior
         if n_votes > 1:
-            (error,) = leave_one_out_errors(exact.system, np.array([alpha]))
-            total = explained + error / (alpha * n_votes)
-            if total > 0:
-                share = explained / total
-        lambda_in_votes = alpha * n_votes
-        votes = lambda_in_votes * share * counts.n_items / 2
-        scaled_slopes = tuple((factor * slopes).tolist())
-        return Prior(self.names, scaled_slopes, votes, votes / (votes + n_votes))
+            (noise,) = leave_one_out_errors(leave_one_out.system, np.array([alpha]))
+            total_variance = explained_variance + noise / penalty_in_votes
+            if total_variance > 0:
+                explained_share = explained_variance / total_variance
+        votes = penalty_in_votes * explained_share * counts.n_items / 2
+        return Prior(
+            names=self.names,
+            slopes=tuple((unit * slopes).tolist()),
+            votes=votes,
+            trust=votes / (votes + n_votes),
+        )

@@ -54,18 +54,27 @@ def read_prior(prior: PriorArgument, data: PairData) -> tuple[PairData, Priors]:
     for one_prior in priors:
         _check_overlap(one_prior, data)
     data = _with_rated_items(data, priors)
-    texts = [str(label) for label in data.items.tolist()]
+    item_texts = [str(label) for label in data.items.tolist()]
+    names = _distinct_names(priors)
     table: dict[str, AnyArray] = {"item": data.items}
     notes = []
-    for name, one_prior in zip(_distinct_names(priors), priors, strict=True):
-        column = _column_of_items(one_prior, texts)
-        n_missing = int(np.isnan(column).sum())
+    for name, one_prior in zip(names, priors, strict=True):
+        ratings = _ratings_of_items(one_prior, item_texts)
+        n_missing = int(np.isnan(ratings).sum())
         if n_missing:
             notes.append(f"{name} does not rate {count(n_missing, 'item')}, imputed as average")
-        table[name] = (column - np.nanmean(column)) / np.nanstd(column)
-    names = tuple(name for name in table if name != "item")
-    columns = np.nan_to_num(np.column_stack([table[name] for name in names]))
-    return data, Priors(names, columns, _orthogonal_basis(columns), "; ".join(notes), table)
+        table[name] = (ratings - np.nanmean(ratings)) / np.nanstd(ratings)
+
+    standardized = np.column_stack([table[name] for name in names])
+    columns = np.nan_to_num(standardized)  # the mean is 0
+    priors_of_board = Priors(
+        names=tuple(names),
+        columns=columns,
+        basis=_orthogonal_basis(columns),
+        note="; ".join(notes),
+        table=table,
+    )
+    return data, priors_of_board
 
 
 def _read_all(prior: PriorArgument) -> list[_OnePrior]:
@@ -85,23 +94,24 @@ def _distinct_names(priors: list[_OnePrior]) -> list[str]:
     return names
 
 
-def _column_of_items(one_prior: _OnePrior, texts: list[str]) -> Array:
+def _ratings_of_items(one_prior: _OnePrior, item_texts: list[str]) -> Array:
     """Rating of each item, NaN for items that the prior does not rate."""
-    column = np.full(len(texts), np.nan)
-    for k, text in enumerate(texts):
+    ratings = np.full(len(item_texts), np.nan)
+    for position, text in enumerate(item_texts):
         if text in one_prior.ratings:
-            column[k] = one_prior.ratings[text].rating
-    return column
+            ratings[position] = one_prior.ratings[text].rating
+    return ratings
 
 
 def _check_overlap(one_prior: _OnePrior, data: PairData) -> None:
     """Refuse a prior that rates none of the compared items, or all of them equally."""
     compared = data.items[np.union1d(data.first, data.second)].tolist()
     texts = [str(label) for label in compared]
-    values = {one_prior.ratings[text].rating for text in texts if text in one_prior.ratings}
-    if len(values) >= 2:
+    rated = [one_prior.ratings[text] for text in texts if text in one_prior.ratings]
+    distinct_ratings = {item.rating for item in rated}
+    if len(distinct_ratings) >= 2:
         return
-    problem = "gives all of them the same rating" if values else "rates none of them"
+    problem = "gives all of them the same rating" if rated else "rates none of them"
     raise ValueError(
         f"{one_prior.name} does not distinguish the compared items: it {problem}. Its items are "
         f"{join_words(map(repr, one_prior.ratings))}, the compared items are "
@@ -111,14 +121,15 @@ def _check_overlap(one_prior: _OnePrior, data: PairData) -> None:
 
 def _with_rated_items(data: PairData, priors: list[_OnePrior]) -> PairData:
     """Append the items that only priors rate."""
-    labels = {str(label): label for label in data.items.tolist()}
-    n_compared = len(labels)
+    label_by_text = {str(label): label for label in data.items.tolist()}
+    n_compared = len(label_by_text)
     for one_prior in priors:
         for text, rated in one_prior.ratings.items():
-            labels.setdefault(text, rated.label)
-    if len(labels) > n_compared:
-        extra = np.array(list(labels.values())[n_compared:])
-        data = replace(data, items=np.concatenate([data.items, extra]))
+            label_by_text.setdefault(text, rated.label)
+    if len(label_by_text) > n_compared:
+        only_rated = list(label_by_text.values())[n_compared:]
+        items = np.concatenate([data.items, np.array(only_rated)])
+        data = replace(data, items=items)
     if data.n_items > COVARIANCE_LIMIT:
         raise ValueError(
             f"prior= is for at most {COVARIANCE_LIMIT:,} items, but there are {data.n_items:,}."
@@ -127,23 +138,26 @@ def _with_rated_items(data: PairData, priors: list[_OnePrior]) -> PairData:
 
 
 def _orthogonal_basis(columns: Array) -> Array:
-    left, sizes, _ = svd(columns - columns.mean(axis=0), full_matrices=False)
-    is_independent = sizes > RANK_TOLERANCE * sizes[0]
-    return np.asarray(left[:, is_independent] * np.sqrt(len(columns)))
+    centered = columns - columns.mean(axis=0)
+    left_vectors, singular_values, _ = svd(centered, full_matrices=False)
+    is_independent = singular_values > RANK_TOLERANCE * singular_values[0]
+    return np.asarray(left_vectors[:, is_independent] * np.sqrt(len(columns)))
 
 
 def _read_argument(prior: OnePriorArgument) -> list[_OnePrior]:
     """Read a board, a mapping, a series or a frame; a frame may have several columns."""
     if isinstance(prior, Leaderboard):
-        return [_OnePrior(PRIOR, _ratings_by_text(PRIOR, prior.items.tolist(), prior.ratings))]
+        ratings = _ratings_by_text(PRIOR, prior.items.tolist(), prior.ratings)
+        return [_OnePrior(PRIOR, ratings)]
     if _is_series(prior):
         prior = prior.to_dict()
     if not isinstance(prior, Mapping):
         return _read_table(prior, frame_columns(prior))
-    has_ratings = all(np.ndim(value) == 0 for value in prior.values())
-    if not has_ratings:
+    is_rating_by_item = all(np.ndim(value) == 0 for value in prior.values())
+    if not is_rating_by_item:
         return _read_table(prior, prior)
-    return [_OnePrior(PRIOR, _ratings_by_text(PRIOR, list(prior), list(prior.values())))]
+    ratings = _ratings_by_text(PRIOR, labels=list(prior), values=list(prior.values()))
+    return [_OnePrior(PRIOR, ratings)]
 
 
 def _is_series(values: MatrixLike) -> bool:
@@ -158,17 +172,15 @@ def _read_table(prior: object, columns: Mapping[str, ArrayLike] | None) -> list[
             f"prior is of type {type(prior).__name__}; expected a board, ratings by item (a dict "
             "or series), a table with a column of items and columns of ratings, or a list."
         )
-    item = "item"
-    if item not in columns:
-        item = next(iter(columns))
-    labels = np.asarray(as_array(columns[item], item)).tolist()
+    item_column = "item" if "item" in columns else next(iter(columns))
+    labels = np.asarray(as_array(columns[item_column], item_column)).tolist()
     if "rating" in columns:
         values = as_array(columns["rating"], "rating")
         return [_OnePrior(PRIOR, _ratings_by_text(PRIOR, labels, values))]
     return [
         _OnePrior(name, _ratings_by_text(name, labels, as_array(column, name)))
         for name, column in columns.items()
-        if name != item
+        if name != item_column
     ]
 
 

@@ -33,17 +33,17 @@ class RatingScale:
         Factor by which ratings of the model are multiplied.
     base : float
         Rating of the anchor, or the mean rating: 1000 Elo points, 0 otherwise.
-    members : ndarray of bool or None
+    is_anchored : ndarray of bool or None
         Items that can be compared with the anchor; None without an anchor.
-    at : int
+    anchor_position : int
         Position of the anchor.
     """
 
     name: str
     factor: float
     base: float
-    members: NDArray[np.bool_] | None = None
-    at: int = 0
+    is_anchored: NDArray[np.bool_] | None = None
+    anchor_position: int = 0
 
     def values(self, ratings: Array) -> Array:
         """Convert ratings of the model, along the last axis."""
@@ -51,18 +51,22 @@ class RatingScale:
 
     def changes(self, ratings: Array) -> Array:
         """Convert differences of ratings of the model, such as errors, along the last axis."""
-        if self.members is not None:
-            anchor = ratings[..., [self.at]]
-            ratings = ratings - np.where(self.members, anchor, 0.0)
+        if self.is_anchored is not None:
+            anchor_rating = ratings[..., [self.anchor_position]]
+            ratings = ratings - np.where(self.is_anchored, anchor_rating, 0.0)
         return np.asarray(self.factor * ratings)
 
-    def spread(self, spread: CovarianceRoot) -> CovarianceRoot:
+    def convert_covariance(self, covariance: CovarianceRoot) -> CovarianceRoot:
         """Convert a covariance of the model; the anchor has no error."""
-        root = self.changes(spread.root.T).T
-        unknowns = spread.unknowns
+        unknowns = covariance.unknowns
         if unknowns is not None and self.factor != 1.0:
             unknowns = self.factor * unknowns
-        return replace(spread, root=root, effects=self.factor * spread.effects, unknowns=unknowns)
+        return replace(
+            covariance,
+            root=self.changes(covariance.root.T).T,
+            effects=self.factor * covariance.effects,
+            unknowns=unknowns,
+        )
 
 
 def make_scale(name: str, anchor: Label | None, model: RatingModel, items: Labels) -> RatingScale:
@@ -70,21 +74,14 @@ def make_scale(name: str, anchor: Label | None, model: RatingModel, items: Label
     check_option("scale", name, SCALES)
     are_log_odds = model.outcome_curve is not None
     if name != "margin" and not are_log_odds:
-        if are_verdicts(model.counts.target):
-            raise ValueError(
-                f"scale={name!r} needs ratings in log odds, but model='least-squares' rates mean "
-                "outcomes; use model='bradley-terry', or scale='margin'."
-            )
-        raise ValueError(
-            f"scale={name!r} is for wins, ties and losses, but the outcomes are margins; use "
-            "scale='margin', or leave out magnitudes (margin=False)."
-        )
+        _refuse_scale_of_margins(name, model)
+
     if name == "elo":
-        scale = RatingScale("elo", ELO_PER_LOGIT, ELO_BASE)
+        scale = RatingScale("elo", factor=ELO_PER_LOGIT, base=ELO_BASE)
     elif are_log_odds:
-        scale = RatingScale("logit", 1.0, 0.0)
+        scale = RatingScale("logit", factor=1.0, base=0.0)
     else:
-        scale = RatingScale("margin", 1.0, 0.0)
+        scale = RatingScale("margin", factor=1.0, base=0.0)
     if anchor is None:
         return scale
     labels = items.tolist()
@@ -92,5 +89,18 @@ def make_scale(name: str, anchor: Label | None, model: RatingModel, items: Label
         raise ValueError(
             f"anchor={anchor!r} is not on the board; its items are {join_words(map(repr, labels))}."
         )
-    at = labels.index(anchor)
-    return replace(scale, members=model.components == model.components[at], at=at)
+    position = labels.index(anchor)
+    is_anchored = model.components == model.components[position]
+    return replace(scale, is_anchored=is_anchored, anchor_position=position)
+
+
+def _refuse_scale_of_margins(name: str, model: RatingModel) -> None:
+    if are_verdicts(model.counts.target):
+        raise ValueError(
+            f"scale={name!r} needs ratings in log odds, but model='least-squares' rates mean "
+            "outcomes; use model='bradley-terry', or scale='margin'."
+        )
+    raise ValueError(
+        f"scale={name!r} is for wins, ties and losses, but the outcomes are margins; use "
+        "scale='margin', or leave out magnitudes (margin=False)."
+    )

@@ -209,9 +209,9 @@ def _column_notes(board: Leaderboard) -> list[str]:
 def _unit_note(board: Leaderboard) -> str:
     """Return the unit of the ratings and the anchor; empty for margins without an anchor."""
     scale = board.scale
-    if scale.members is None:
+    if scale.is_anchored is None:
         return "" if scale.name == "margin" else f"ratings: {UNIT_OF_RATINGS[scale.name]}"
-    anchor = one_line(board.items[scale.at])
+    anchor = one_line(board.items[scale.anchor_position])
     return f"ratings: {UNIT_OF_RATINGS[scale.name]}; {anchor} is the base"
 
 

@@ -15,46 +15,48 @@ from rankwise.leaderboard.models.base import RatingModel
 def head_to_head(model: RatingModel) -> HeadToHead:
     """Return the results of every two items that met; with teams, on opposite sides."""
     counts = model.counts
-    expected = counts.pair_weights * model.expected(model.margins())
-    number = counts.sum_by_pair(counts.count.astype(np.float64))
+    expected_sums = counts.pair_weights * model.expected(model.margins())
+    n_comparisons = counts.sum_by_pair(counts.count.astype(np.float64))
     if counts.teams is not None:
-        return _between_members(counts, counts.teams, number, expected)
+        return _between_members(counts, counts.teams, n_comparisons, expected_sums)
     weight = counts.sum_by_edge(counts.pair_weights)
     return HeadToHead(
         first=counts.first[counts.edges],
         second=counts.second[counts.edges],
-        n=counts.sum_by_edge(number).astype(np.intp),
+        n=counts.sum_by_edge(n_comparisons).astype(np.intp),
         observed=counts.sum_by_edge(counts.pair_target_sums) / weight,
-        expected=counts.sum_by_edge(expected) / weight,
+        expected=counts.sum_by_edge(expected_sums) / weight,
     )
 
 
 def _between_members(
-    counts: ComparisonCounts, teams: TeamRows, number: Array, expected: Array
+    counts: ComparisonCounts, teams: TeamRows, n_comparisons: Array, expected_sums: Array
 ) -> HeadToHead:
     """Results of every two items on opposite sides, each comparison once for every such two."""
-    on_first = sp.csr_array(teams.first != 0, dtype=np.float64)
-    on_second = sp.csr_array(teams.second != 0, dtype=np.float64)
+    is_on_first = sp.csr_array(teams.first != 0, dtype=np.float64)  # (n_pairs, n_items)
+    is_on_second = sp.csr_array(teams.second != 0, dtype=np.float64)
 
-    def between(values: Array) -> sp.csr_array:
-        """Sum of the values over the comparisons of an item on the first side and another one."""
-        return on_first.T @ sp.diags_array(values) @ on_second
+    def sum_by_members(pair_values: Array) -> sp.csr_array:
+        """Sum over the pairs with item i on the first side and item j on the second."""
+        return is_on_first.T @ sp.diags_array(pair_values) @ is_on_second
 
-    met = between(number)
-    first, second = sp.csr_array(sp.triu(met + met.T, k=1)).nonzero()
+    n_met = sum_by_members(n_comparisons)
+    first, second = sp.csr_array(sp.triu(n_met + n_met.T, k=1)).nonzero()
 
-    def values_of(one_way: sp.csr_array, other_way: sp.csr_array) -> Array:
+    def total_of(one_way: sp.csr_array, other_way: sp.csr_array) -> Array:
+        """Sum of both ways at the items that met."""
         total = sp.csr_array(one_way + other_way)
         return np.asarray(total[first, second]).reshape(len(first))
 
-    weights = between(counts.pair_weights)
-    flows = between(counts.pair_target_sums)
-    expected_flows = between(expected)
-    weight = values_of(weights, weights.T)
+    # The outcome for the item on the second side is the negative one.
+    weights = sum_by_members(counts.pair_weights)
+    targets = sum_by_members(counts.pair_target_sums)
+    expected = sum_by_members(expected_sums)
+    total_weight = total_of(weights, weights.T)
     return HeadToHead(
         first=first.astype(np.intp),
         second=second.astype(np.intp),
-        n=values_of(met, met.T).astype(np.intp),
-        observed=values_of(flows, -flows.T) / weight,
-        expected=values_of(expected_flows, -expected_flows.T) / weight,
+        n=total_of(n_met, n_met.T).astype(np.intp),
+        observed=total_of(targets, -targets.T) / total_weight,
+        expected=total_of(expected, -expected.T) / total_weight,
     )

@@ -84,84 +84,94 @@ class CircleTest:
     """
 
     def __init__(self, model: RatingModel) -> None:
+        counts = model.counts
         self.model = model
-        self.counts = model.counts
-        counts = self.counts
-        margins = model.margins()
-        self.margins = margins
-        self.expected = model.expected(margins)
-        self.variances = np.maximum(model.variances(margins), ROUNDING)
-        n_comparisons = int(counts.count.sum())
+        self.counts = counts
+        self.margins = model.margins()
+        self.expected = model.expected(self.margins)
+        self.variances = np.maximum(model.variances(self.margins), ROUNDING)
+        self.information = counts.sum_by_edge(counts.pair_weights * self.variances)  # S
+
+        # Degrees of freedom: an edge more than a spanning forest closes one independent circle.
         n_edges = len(counts.edges)
         n_components = int(counts.components.max())
         self.n_circles = n_edges - (counts.n_items - n_components)
+        n_comparisons = int(counts.count.sum())
         self.n_repeats = n_comparisons - n_edges
-        self.information = counts.sum_by_edge(counts.pair_weights * self.variances)
-        shapes = self._shapes()
-        self.n_circles -= shapes.shape[1]
-        edges = replace(
+
+        curve_columns = self._curve_columns()
+        self.n_circles -= curve_columns.shape[1]
+        edge_counts = replace(
             counts,
             first=counts.first[counts.edges],
             second=counts.second[counts.edges],
-            covariates=shapes,
+            covariates=curve_columns,
             cell=None,
         )
-        self.system = RatingSystem(edges)
+        self.system = RatingSystem(edge_counts)
 
-    def _shapes(self) -> Array:
-        """Expected outcome of every two items, and its third power."""
+    def _curve_columns(self) -> Array:
+        """Expected outcome of every two items, and its third power, for a curve of another shape.
+
+        No columns for models without a curve, or with few circles.
+        """
         counts = self.counts
         if self.model.outcome_curve is None or self.n_circles < LEAST_CIRCLES:
             return np.empty((len(counts.edges), 0))
         weights = counts.pair_weights
-        mean = counts.sum_by_edge(weights * self.expected) / counts.sum_by_edge(weights)
-        return np.column_stack([mean, mean**3])
+        expected_sums = counts.sum_by_edge(weights * self.expected)
+        expected = expected_sums / counts.sum_by_edge(weights)
+        return np.column_stack([expected, expected**3])
 
     def residuals(self) -> PairResiduals:
         """Residuals of the comparisons of the board."""
         counts = self.counts
-        errors = counts.target - self.expected[counts.pair]
         weight = counts.outcome_weight
-        sums = counts.sum_by_edge(counts.sum_by_pair(weight * errors))
-        squares = np.sum(weight * errors**2 / self.variances[counts.pair])
-        return PairResiduals(sums[None, :], np.array([squares]))
+        residuals = counts.target - self.expected[counts.pair]
+        edge_sums = counts.sum_by_edge(counts.sum_by_pair(weight * residuals))
+        squares = np.sum(weight * residuals**2 / self.variances[counts.pair])
+        return PairResiduals(edge_sums[None, :], np.array([squares]))
 
     def simulate(self, curve: OutcomeCurve, n_draws: int) -> PairResiduals:
         """Residuals of the same comparisons with outcomes drawn from the model."""
         counts = self.counts
         rng = np.random.default_rng(0)
-        probabilities = curve.probabilities(self.margins)[counts.pair]
-        expected = self.expected[counts.pair]
-        errors = np.array([[1.0], [0.0], [-1.0]]) - expected
-        squared_errors = counts.weight * errors**2 / self.variances[counts.pair]
-        sums = []
-        squares = []
+        probabilities = curve.probabilities(self.margins)[counts.pair]  # of win, tie and loss
+        outcomes = np.array([[1.0], [0.0], [-1.0]])
+        residuals = outcomes - self.expected[counts.pair]  # (3, n_outcomes)
+        weighted_squares = counts.weight * residuals**2 / self.variances[counts.pair]
+        sums_by_board = []
+        squares_by_board = []
         for _ in range(n_draws):
-            drawn = rng.multinomial(counts.count, probabilities).T
-            error = np.sum(drawn * errors, axis=0)
-            sums.append(counts.sum_by_edge(counts.sum_by_pair(counts.weight * error)))
-            squares.append(np.sum(drawn * squared_errors))
-        return PairResiduals(np.array(sums), np.array(squares))
+            n_drawn = rng.multinomial(counts.count, probabilities).T  # (3, n_outcomes)
+            residual_sums = counts.weight * np.sum(n_drawn * residuals, axis=0)
+            sums_by_board.append(counts.sum_by_edge(counts.sum_by_pair(residual_sums)))
+            squares_by_board.append(np.sum(n_drawn * weighted_squares))
+        return PairResiduals(np.array(sums_by_board), np.array(squares_by_board))
 
     def lack_of_fit(self, residuals: PairResiduals) -> Array:
-        """Part of the mean residual Σ ω e / S of each pair that the ratings cannot explain."""
+        """What no ratings explain of the mean of every two items, shape (n_boards, n_edges)."""
+        # One Newton step without regularization, for all boards at once.
         solve = self.system.solver(self.information, 0.0, TOLERANCE)
-        changes = solve(self.system.apply_transpose(residuals.sums.T))
-        return np.asarray(residuals.sums / self.information - self.system.margins(changes).T)
+        rating_changes = solve(self.system.apply_transpose(residuals.sums.T))
+        mean_residuals = residuals.sums / self.information
+        return np.asarray(mean_residuals - self.system.margins(rating_changes).T)
 
     def ratio(self, residuals: PairResiduals) -> Array:
         """Lack of fit between pairs over the variance within them; NaN without variance."""
         between = np.sum(self.information * self.lack_of_fit(residuals) ** 2, axis=-1)
         within = residuals.squares - np.sum(residuals.sums**2 / self.information, axis=-1)
-        is_zero = within <= ROUNDING * residuals.squares
-        within = np.where(is_zero, np.nan, within)
-        return np.asarray((between / self.n_circles) / (within / self.n_repeats))
+        is_rounding = within <= ROUNDING * residuals.squares
+        within = np.where(is_rounding, np.nan, within)
+        mean_between = between / self.n_circles
+        mean_within = within / self.n_repeats
+        return np.asarray(mean_between / mean_within)
 
     def chance_interval(self) -> Array:
-        """Quantiles of the ratio without circles: of F for normal errors, else simulated."""
+        """Interval that holds the ratio of 95% of the boards without circles."""
         levels = [(1 - DEFAULT_CONFIDENCE) / 2, (1 + DEFAULT_CONFIDENCE) / 2]
         curve = self.model.outcome_curve
-        if curve is None:
+        if curve is None:  # normal errors: the F distribution
             return np.asarray(fisher.ppf(levels, self.n_circles, self.n_repeats))
         ratios = self.ratio(self.simulate(curve, N_DRAWS))
         return np.asarray(np.nanquantile(ratios, levels))
@@ -189,20 +199,25 @@ def measure_intransitivity(model: RatingModel, *, is_testable: bool) -> Intransi
     """
     counts = model.counts
     expected = model.expected(model.margins())
-    errors = counts.target - expected[counts.pair]
+    residuals_of_outcomes = counts.target - expected[counts.pair]
     unexplained = 0.0
     if counts.squared_target > 0:
-        unexplained = float(counts.outcome_weight @ errors**2) / counts.squared_target
+        residual_squares = float(counts.outcome_weight @ residuals_of_outcomes**2)
+        unexplained = residual_squares / counts.squared_target
     if counts.teams is not None:
         return Intransitivity(unexplained, None, None, None, None)
     test = CircleTest(model)
     residuals = test.residuals()
+
+    # Share of the squared mean outcomes of every two items that no ratings explain.
     edge_weights = counts.sum_by_edge(counts.pair_weights)
-    mean_squares = float(np.sum(counts.sum_by_edge(counts.pair_target_sums) ** 2 / edge_weights))
+    target_sums = counts.sum_by_edge(counts.pair_target_sums)
+    squared_means = float(np.sum(target_sums**2 / edge_weights))
     cyclicity = 0.0
-    if mean_squares > 0:
+    if squared_means > 0:
         cyclic_means = test.information / edge_weights * test.lack_of_fit(residuals)[0]
-        cyclicity = min(1.0, float(edge_weights @ cyclic_means**2) / mean_squares)
+        cyclicity = min(1.0, float(edge_weights @ cyclic_means**2) / squared_means)
+
     untested = Intransitivity(unexplained, cyclicity, None, None, None)
     if not is_testable or not test.is_possible:
         return untested

@@ -60,26 +60,37 @@ def masking_test(model: AdditiveModel, is_rated: Mask, variances: Array) -> Mask
     if model.design.is_complete or n_complete < LEAST_COMPLETE:
         return None
     shifts = masked_shifts(model, is_complete)
-    squares = np.append(shifts**2, 0.0)
+    squared_shifts = np.append(shifts**2, 0.0)  # the reference, in the last place, does not shift
+
+    # The shifts of both models, and the usual variance between two complete models.
     complete = np.flatnonzero(is_complete)
     first, second = np.triu_indices(n_complete, k=1)
     pair_variance = float(np.median(variances[complete[first], complete[second]]))
-    variance = squares[:, None] + squares + pair_variance
+    variance = squared_shifts[:, None] + squared_shifts + pair_variance
+
+    # Row and column of the reference.
     reference_variance = float(np.median(variances[-1, complete]))
-    variance[-1] = squares + reference_variance
-    variance[:, -1] = squares + reference_variance
-    is_affected = squares > 0
-    variance[~(is_affected[:, None] | is_affected)] = 0.0
+    variance[-1] = squared_shifts + reference_variance
+    variance[:, -1] = squared_shifts + reference_variance
+
+    is_shifted = squared_shifts > 0
+    is_affected = is_shifted[:, None] | is_shifted
+    variance[~is_affected] = 0.0
     freedom = np.full_like(variance, n_complete - 1.0)
     return MaskingTest(n_complete, shifts, student_errors(variance, freedom))
 
 
 def masked_shifts(model: AdditiveModel, is_complete: Mask) -> Array:
     """Standard deviation of the changes of complete models that have the cells of each model."""
-    weights = model.design.weights
-    observed = model.design.is_observed.astype(np.float64)
-    sums = (model.residuals[is_complete] * weights) @ observed.T
-    mean_residuals = sums / (observed @ weights)
-    squares = (mean_residuals**2).sum(axis=0) / (is_complete.sum() - 1)
-    squares[model.design.is_observed.all(axis=1)] = 0.0
-    return np.asarray(np.sqrt(squares))
+    design = model.design
+    observed = design.is_observed.astype(np.float64)
+
+    # Mean residual of each complete model over the tasks of each model: (n_complete, n_models).
+    weighted_residuals = model.residuals[is_complete] * design.weights
+    mean_residuals = weighted_residuals @ observed.T / (observed @ design.weights)
+
+    n_complete = is_complete.sum()
+    variances = (mean_residuals**2).sum(axis=0) / (n_complete - 1)
+    has_all_tasks = design.is_observed.all(axis=1)
+    variances[has_all_tasks] = 0.0
+    return np.asarray(np.sqrt(variances))

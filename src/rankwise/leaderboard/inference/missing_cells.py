@@ -47,30 +47,41 @@ def choose_cells(model: AdditiveModel, contrasts: Array, n_cells: int) -> list[C
     is_missing &= model.components[:, None] == model.task_components
     observed = design.is_observed.astype(np.float64)
     inverse = model.inverse.copy()
-    variance_now = np.einsum("ki,ij,kj->", contrasts, inverse, contrasts)
+    variance_now = _total_variance(contrasts, inverse)
     choices: list[CellChoice] = []
     while len(choices) < n_cells and is_missing.any():
+        # A score of model m on task t adds scale_t x xᵀ to the Laplacian, with x = e_m minus the
+        # mean over the n_t models that have the task.
         n_models = observed.sum(axis=0)
-        members = observed / n_models
-        member_inverse = inverse @ members
+        task_averages = observed / n_models  # (n_models, n_tasks)
+        inverse_averages = inverse @ task_averages
         scale = design.weights * n_models / (n_models + 1)
-        quadratic = inverse.diagonal()[:, None] - 2 * member_inverse
-        quadratic = quadratic + np.einsum("mt,mt->t", members, member_inverse)
+
+        # xᵀ A⁻¹ x and (cᵀ A⁻¹ x)² for all cells, and the decrease by Sherman-Morrison.
+        quadratic = inverse.diagonal()[:, None] - 2 * inverse_averages
+        quadratic = quadratic + np.einsum("mt,mt->t", task_averages, inverse_averages)
         decrease = np.zeros_like(observed)
         for contrast in contrasts:
             projected = contrast @ inverse
-            decrease += (projected[:, None] - projected @ members) ** 2
+            decrease += (projected[:, None] - projected @ task_averages) ** 2
         decrease *= scale / (1 + scale * quadratic)
         decrease[~is_missing] = -np.inf
-        best_model, task = np.unravel_index(np.argmax(decrease), decrease.shape)
-        change = inverse[:, best_model] - member_inverse[:, task]
-        factor = scale[task] / (1 + scale[task] * quadratic[best_model, task])
-        inverse -= factor * np.outer(change, change)
-        observed[best_model, task] = 1.0
-        is_missing[best_model, task] = False
-        variance = np.einsum("ki,ij,kj->", contrasts, inverse, contrasts)
-        choices.append(CellChoice(int(best_model), int(task), float(variance / variance_now)))
+
+        best_model, best_task = np.unravel_index(np.argmax(decrease), decrease.shape)
+        solved = inverse[:, best_model] - inverse_averages[:, best_task]  # A⁻¹ x
+        factor = scale[best_task] / (1 + scale[best_task] * quadratic[best_model, best_task])
+        inverse -= factor * np.outer(solved, solved)
+        observed[best_model, best_task] = 1.0
+        is_missing[best_model, best_task] = False
+        variance_ratio = _total_variance(contrasts, inverse) / variance_now
+        choices.append(CellChoice(int(best_model), int(best_task), float(variance_ratio)))
     return choices
+
+
+def _total_variance(contrasts: Array, inverse: Array) -> np.float64:
+    """``Σ cᵀ A⁻¹ c`` over the contrasts, which are rows."""
+    variance: np.float64 = np.einsum("ki,ij,kj->", contrasts, inverse, contrasts)
+    return variance
 
 
 class MissingExcess(NamedTuple):
@@ -99,16 +110,20 @@ def missing_excess(model: AdditiveModel, row: int, difference: float) -> Missing
     of these tasks.
     """
     design = model.design
-    tasks = model.task_components == model.components[row]
-    is_missing = ~design.is_observed[row] & tasks
+    is_observed = design.is_observed[row]
+    is_comparable_task = model.task_components == model.components[row]
+    is_missing = ~is_observed & is_comparable_task
     if not is_missing.any():
         return MissingExcess(0, None, None)
-    share = design.weights[is_missing].sum() / design.weights[tasks].sum()
-    excess = float(difference / share)
-    residuals = model.residuals[row, design.is_observed[row]]
-    n_free = max(1, len(residuals) - 1)
-    deviation = float(np.sqrt((residuals**2).sum() / n_free))
-    in_sd = float("inf")
+
+    total_weight = design.weights[is_comparable_task].sum()
+    missing_share = design.weights[is_missing].sum() / total_weight
+    excess = float(difference / missing_share)
+
+    residuals = model.residuals[row, is_observed]
+    n_degrees_of_freedom = max(1, len(residuals) - 1)
+    deviation = float(np.sqrt((residuals**2).sum() / n_degrees_of_freedom))
+    excess_in_sd = float("inf")
     if deviation > 0:
-        in_sd = excess / deviation
-    return MissingExcess(int(is_missing.sum()), excess, in_sd)
+        excess_in_sd = excess / deviation
+    return MissingExcess(int(is_missing.sum()), excess, excess_in_sd)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.special import ndtr
@@ -170,19 +170,30 @@ def next_pairs(
     check_option("goal", goal, GOALS)
     rng = np.random.default_rng(random_state)
     posterior, labels = _posterior_and_labels(model_or_board, X, prior)
-    n = posterior.n_items
+    n_items = posterior.n_items
     k = check_int("k", k, least=1)
-    if n < 2:
-        raise ValueError(f"there is {n} item; a pair needs two.")
-    if goal == "top" and not (isinstance(top, Integral) and 1 <= top < n):
-        raise ValueError(f"top={top!r}; expected a number from 1 to {n - 1} for {n} items.")
+    if n_items < 2:
+        raise ValueError(f"there is {n_items} item; a pair needs two.")
     if not 0.5 < level < 1:
         raise ValueError(f"level={level!r}; expected a number between 0.5 and 1.")
-    n_top = int(top) if goal == "top" else None
-    confidence, n_open = _confidence(posterior, n_top, level, rng)
+    n_top = None
+    if goal == "top":
+        if not isinstance(top, Integral) or not 1 <= top < n_items:
+            raise ValueError(
+                f"top={top!r}; expected a number from 1 to {n_items - 1} for {n_items} items."
+            )
+        n_top = int(top)
+
+    confidence, n_open = _confidence_and_open(posterior, n_top, level, rng)
     pairs = _choose_pairs(posterior.copy(), n_top, k, rng)
     suggestions = tuple(_suggest(posterior, labels, i, j, rng) for i, j in pairs)
-    return NextPairs(suggestions, goal, confidence, bool(confidence >= level), n_open)
+    return NextPairs(
+        questions=suggestions,
+        goal=goal,
+        confidence=confidence,
+        settled=bool(confidence >= level),
+        n_open=n_open,
+    )
 
 
 def _posterior_and_labels(
@@ -195,22 +206,7 @@ def _posterior_and_labels(
     if isinstance(model_or_board, CalibratedRanker):
         posterior = _posterior_of_ranker(model_or_board, X)
         return posterior, np.arange(posterior.n_items)
-    if isinstance(model_or_board, Leaderboard):
-        data: Any = model_or_board.comparisons
-    else:
-        data = model_or_board
-    if isinstance(data, PairData):
-        graph = data.graph()
-        labels = data.items
-    elif isinstance(data, PairGraph):
-        graph = data
-        labels = np.arange(data.n_items) if data.items is None else np.asarray(data.items)
-    else:
-        raise TypeError(
-            f"model_or_board is of type {type(data).__name__}; expected a board of rate, "
-            "PairData, a PairGraph, a RatingPosterior or a CalibratedRanker. Wrap another ranker: "
-            "CalibratedRanker(ranker).fit(X, y, groups)."
-        )
+    graph, labels = _graph_and_labels(model_or_board)
     if not prior > 0:
         raise ValueError(f"prior={prior!r}; expected a positive number.")
     features = None
@@ -222,6 +218,23 @@ def _posterior_and_labels(
                 "pass one row for each item."
             )
     return fit_posterior(graph, features, float(prior)), labels
+
+
+def _graph_and_labels(data: Leaderboard | PairData | PairGraph) -> tuple[PairGraph, Labels]:
+    """Return the comparisons as a graph, and the labels of the items."""
+    if isinstance(data, Leaderboard):
+        data = data.comparisons
+    if isinstance(data, PairData):
+        return data.graph(), data.items
+    if not isinstance(data, PairGraph):
+        raise TypeError(
+            f"model_or_board is of type {type(data).__name__}; expected a board of rate, "
+            "PairData, a PairGraph, a RatingPosterior or a CalibratedRanker. Wrap another ranker: "
+            "CalibratedRanker(ranker).fit(X, y, groups)."
+        )
+    if data.items is None:
+        return data, np.arange(data.n_items)
+    return data, np.asarray(data.items)
 
 
 def _posterior_of_ranker(ranker: CalibratedRanker, X: MatrixLike) -> RatingPosterior:
@@ -236,7 +249,7 @@ def _posterior_of_ranker(ranker: CalibratedRanker, X: MatrixLike) -> RatingPoste
 
 
 def _choose_pairs(
-    posterior: RatingPosterior, top: int | None, k: int, rng: np.random.Generator
+    posterior: RatingPosterior, n_top: int | None, k: int, rng: np.random.Generator
 ) -> list[tuple[int, int]]:
     """Choose the most valuable pair, then the next one as if it had been compared, and so on.
 
@@ -244,22 +257,26 @@ def _choose_pairs(
     upper bound. The best of the candidates is the best of all pairs if its value exceeds the
     previous values of the other pairs. The posterior observes the chosen pairs.
     """
-    i, j = np.triu_indices(posterior.n_items, 1)
-    values = _pair_values(posterior, i, j, top, rng)
-    k = min(k, len(i))
-    n_candidates = min(max(CANDIDATES, 4 * k), len(i))
+    first, second = np.triu_indices(posterior.n_items, 1)
+    n_pairs = len(first)
+    values = _pair_values(posterior, first, second, n_top, rng)
+    k = min(k, n_pairs)
+    n_candidates = min(max(CANDIDATES, 4 * k), n_pairs)
     chosen: list[tuple[int, int]] = []
     while len(chosen) < k:
-        decreasing = np.argpartition(-values, n_candidates - 1)
-        candidates = decreasing[:n_candidates]
+        # The pairs with the largest values are the candidates; all others are below the bound.
+        by_value = np.argpartition(-values, n_candidates - 1)
+        candidates = by_value[:n_candidates]
         candidates = candidates[values[candidates] >= 0]
-        bound = values[decreasing[n_candidates:]].max(initial=0.0)
+        bound_of_others = values[by_value[n_candidates:]].max(initial=0.0)
         while len(chosen) < k:
-            values[candidates] = _pair_values(posterior, i[candidates], j[candidates], top, rng)
+            values[candidates] = _pair_values(
+                posterior, first[candidates], second[candidates], n_top, rng
+            )
             best = candidates[np.argmax(values[candidates])]
-            if values[best] < bound * (1 - JITTER):
-                break
-            pair = (int(i[best]), int(j[best]))
+            if values[best] < bound_of_others * (1 - JITTER):
+                break  # values have decreased below those of others: choose new candidates
+            pair = (int(first[best]), int(second[best]))
             chosen.append(pair)
             posterior.observe(*pair)
             values[best] = -1.0  # not to be chosen again
@@ -285,51 +302,60 @@ def answers_to_go(
     rng : Generator
         Random numbers.
     """
-    planned = posterior.copy()
+    planned = posterior.copy()  # becomes the posterior after the planned answers
     n_top = top if goal == "top" else None
     n_answers = 0
     while n_answers <= MOST_ANSWERS * planned.n_items:
-        futures, errors = planned.futures(N_FUTURES, N_ERRORS, rng)
-        confidences = [_draw_confidence(mean, mean + errors, n_top) for mean in futures]
+        possible_means, errors = planned.futures(N_FUTURES, N_ERRORS, rng)
+        confidences = [_confidence_of_draws(mean, mean + errors, n_top) for mean in possible_means]
         if np.median(confidences) >= level:
             return n_answers
-        n_answers += len(_choose_pairs(planned, n_top, max(1, n_answers // 4), rng))
+        n_next = max(1, n_answers // 4)
+        n_answers += len(_choose_pairs(planned, n_top, n_next, rng))
     return None
 
 
-def _draw_confidence(mean: Array, samples: Array, top: int | None) -> float:
+def _confidence_of_draws(mean: Array, draws: Array, n_top: int | None) -> float:
     """Share of the samples with the same top; or the smallest share with two neighbors in order."""
-    ordered = samples[:, np.argsort(-mean, kind="stable")]
-    if top is None:
-        return float((ordered[:, :-1] > ordered[:, 1:]).mean(axis=0).min())
-    lowest_of_top = ordered[:, :top].min(axis=1, initial=np.inf)
-    highest_of_others = ordered[:, top:].max(axis=1, initial=-np.inf)
+    draws_by_rank = draws[:, np.argsort(-mean, kind="stable")]
+    if n_top is None:
+        is_in_order = draws_by_rank[:, :-1] > draws_by_rank[:, 1:]
+        return float(is_in_order.mean(axis=0).min())
+    lowest_of_top = draws_by_rank[:, :n_top].min(axis=1, initial=np.inf)
+    highest_of_others = draws_by_rank[:, n_top:].max(axis=1, initial=-np.inf)
     return float(np.mean(lowest_of_top > highest_of_others))
 
 
 def _pair_values(
-    posterior: RatingPosterior, i: Indices, j: Indices, top: int | None, rng: np.random.Generator
+    posterior: RatingPosterior,
+    first: Indices,
+    second: Indices,
+    n_top: int | None,
+    rng: np.random.Generator,
 ) -> Array:
     """``v p (1 − p)``, for a top times the probability that either item is on the other side.
 
     Equal values differ by a random factor near 1.
     """
-    v = posterior.variances(i, j)
-    margin = np.abs(posterior.mean[i] - posterior.mean[j]).astype(v.dtype)
-    p = posterior.curve.probability(-margin, np.sqrt(v))
-    values = v * p * (1 - p)
-    if top is not None:
-        p_top = _top_probabilities(posterior, top)
-        doubt = (p_top * (1 - p_top)).astype(v.dtype)
-        values *= doubt[i] + doubt[j]
-    return np.asarray(values * (1 + JITTER * rng.random(len(values), dtype=np.float32)))
+    variance = posterior.variances(first, second)
+    margin = np.abs(posterior.mean[first] - posterior.mean[second]).astype(variance.dtype)
+    p_upset = posterior.curve.probability(-margin, np.sqrt(variance))
+    values = variance * p_upset * (1 - p_upset)
+    if n_top is not None:  # prefer items that may be on either side of the cutoff
+        p_top = _top_probabilities(posterior, n_top)
+        doubt = (p_top * (1 - p_top)).astype(variance.dtype)
+        values *= doubt[first] + doubt[second]
+    jitter = JITTER * rng.random(len(values), dtype=np.float32)
+    return np.asarray(values * (1 + jitter))
 
 
-def _top_probabilities(posterior: RatingPosterior, top: int) -> Array:
+def _top_probabilities(posterior: RatingPosterior, n_top: int) -> Array:
     """Probability that each item is above the cutoff, between the last of the top and the next."""
-    decreasing = -np.partition(-posterior.mean, [top - 1, top])
-    cutoff = (decreasing[top - 1] + decreasing[top]) / 2
-    return _probability_positive(posterior.mean - cutoff, np.sqrt(posterior.item_variances()))
+    # The cutoff is the middle between the last item of the top and the next one.
+    decreasing_means = -np.partition(-posterior.mean, [n_top - 1, n_top])
+    cutoff = (decreasing_means[n_top - 1] + decreasing_means[n_top]) / 2
+    errors = np.sqrt(posterior.item_variances())
+    return _probability_positive(posterior.mean - cutoff, errors)
 
 
 def _probability_positive(mean: Array, error: Array) -> Array:
@@ -338,26 +364,29 @@ def _probability_positive(mean: Array, error: Array) -> Array:
         return np.where(mean == 0, 0.5, ndtr(mean / error))
 
 
-def _confidence(
-    posterior: RatingPosterior, top: int | None, level: float, rng: np.random.Generator
+def _confidence_and_open(
+    posterior: RatingPosterior, n_top: int | None, level: float, rng: np.random.Generator
 ) -> tuple[float, int]:
     """Return the confidence and the number of open items or neighbors, as in `NextPairs`."""
-    order = np.argsort(-posterior.mean, kind="stable")
-    if top is None:
-        first = order[:-1]
-        second = order[1:]
-        error = np.sqrt(posterior.variances(first, second).astype(np.float64))
-        p_ordered = _probability_positive(posterior.mean[first] - posterior.mean[second], error)
-        return float(p_ordered.min()), int((p_ordered < level).sum())
-    p_top = _top_probabilities(posterior, top)
-    doubt = np.minimum(p_top, 1 - p_top)
-    contenders = np.flatnonzero(doubt > LEAST_DOUBT)
-    n_open = int((doubt > 1 - level).sum())
+    by_mean = np.argsort(-posterior.mean, kind="stable")
+    if n_top is None:
+        upper = by_mean[:-1]
+        lower = by_mean[1:]
+        errors = np.sqrt(posterior.variances(upper, lower).astype(np.float64))
+        differences = posterior.mean[upper] - posterior.mean[lower]
+        p_ordered = _probability_positive(differences, errors)
+        n_open = int((p_ordered < level).sum())
+        return float(p_ordered.min()), n_open
+
+    p_top = _top_probabilities(posterior, n_top)
+    p_other_side = np.minimum(p_top, 1 - p_top)
+    n_open = int((p_other_side > 1 - level).sum())
+    contenders = np.flatnonzero(p_other_side > LEAST_DOUBT)
     if len(contenders) > MOST_CONTENDERS:
         return 0.0, n_open
-    samples = posterior.draw(contenders, N_DRAWS, rng)
-    n_contenders_in_top = int(np.isin(contenders, order[:top]).sum())
-    confidence = _draw_confidence(posterior.mean[contenders], samples, n_contenders_in_top)
+    draws = posterior.draw(contenders, N_DRAWS, rng)
+    n_contenders_in_top = int(np.isin(contenders, by_mean[:n_top]).sum())
+    confidence = _confidence_of_draws(posterior.mean[contenders], draws, n_contenders_in_top)
     return confidence, n_open
 
 
@@ -365,9 +394,10 @@ def _suggest(
     posterior: RatingPosterior, labels: Labels, i: int, j: int, rng: np.random.Generator
 ) -> SuggestedPair:
     """Return a pair in random order."""
-    if rng.random() < 0.5:
+    if rng.random() < 0.5:  # a random item is on the first side
         i, j = j, i
     error = np.sqrt(posterior.variances(np.array([i]), np.array([j])))
-    p = posterior.curve.probability(posterior.mean[[i]] - posterior.mean[[j]], error)
+    margin = posterior.mean[[i]] - posterior.mean[[j]]
+    probability = posterior.curve.probability(margin, error)
     first, second = labels[[i, j]].tolist()
-    return SuggestedPair(first, second, float(p[0]), float(error[0]))
+    return SuggestedPair(first, second, float(probability[0]), float(error[0]))

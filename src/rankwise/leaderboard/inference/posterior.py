@@ -57,7 +57,7 @@ class RatingPosterior:
         self.mean = mean
         self.covariance = covariance
         self.curve = curve
-        self._changes: list[Array] = []
+        self._update_vectors: list[Array] = []  # g / √(σ² + v) of each observed comparison
 
     def copy(self) -> RatingPosterior:
         """Return the posterior without the comparisons that were only observed.
@@ -95,10 +95,10 @@ class RatingPosterior:
             Variances, of the broadcast shape.
         """
         diagonal = self.covariance.diagonal()
-        v = diagonal[i] + diagonal[j] - 2 * self.covariance[i, j]
-        for g in self._changes:
-            v -= (g[i] - g[j]) ** 2
-        return np.asarray(np.maximum(v, 0.0))
+        variances = diagonal[i] + diagonal[j] - 2 * self.covariance[i, j]
+        for vector in self._update_vectors:
+            variances -= (vector[i] - vector[j]) ** 2
+        return np.asarray(np.maximum(variances, 0.0))
 
     def item_variances(self) -> Array:
         """Variance of each rating around the mean of all ratings.
@@ -108,11 +108,12 @@ class RatingPosterior:
         ndarray of shape (n_items,)
             Variances.
         """
-        means = self.covariance.mean(axis=0)
-        v = self.covariance.diagonal() - 2 * means + means.mean()
-        for g in self._changes:
-            v -= (g - g.mean()) ** 2
-        return np.asarray(np.maximum(v, 0.0), dtype=np.float64)
+        # Diagonal of the covariance after centering its rows and columns.
+        column_means = self.covariance.mean(axis=0)
+        variances = self.covariance.diagonal() - 2 * column_means + column_means.mean()
+        for vector in self._update_vectors:
+            variances -= (vector - vector.mean()) ** 2
+        return np.asarray(np.maximum(variances, 0.0), dtype=np.float64)
 
     def observe(self, i: int, j: int) -> None:
         """Update the variances as if i and j had been compared; the outcome is not needed.
@@ -122,11 +123,12 @@ class RatingPosterior:
         i, j : int
             Positions of the two items.
         """
-        g = self.covariance[:, i] - self.covariance[:, j]
-        for other in self._changes:
-            g = g - other * (other[i] - other[j])
-        variance = max(0.0, float(g[i] - g[j]))
-        self._changes.append(g / np.sqrt(self.noise + variance))
+        # Covariances of all ratings with r_i − r_j, after the earlier comparisons.
+        covariances = self.covariance[:, i] - self.covariance[:, j]
+        for vector in self._update_vectors:
+            covariances = covariances - vector * (vector[i] - vector[j])
+        variance = max(0.0, float(covariances[i] - covariances[j]))
+        self._update_vectors.append(covariances / np.sqrt(self.noise + variance))
 
     def futures(
         self, n_futures: int, n_errors: int, rng: np.random.Generator
@@ -151,10 +153,12 @@ class RatingPosterior:
         errors : ndarray of shape (n_errors, n_items)
             Errors around a mean.
         """
-        changes = np.array(self._changes).reshape(-1, self.n_items)
-        means = self.mean + rng.standard_normal((n_futures, len(changes))) @ changes
-        root = _root(self.covariance - changes.T @ changes)
-        errors = rng.standard_normal((n_errors, self.n_items)) @ root.T
+        vectors = np.array(self._update_vectors).reshape(-1, self.n_items)
+        mean_draws = rng.standard_normal((n_futures, len(vectors)))
+        means = self.mean + mean_draws @ vectors
+        remaining_covariance = self.covariance - vectors.T @ vectors
+        error_draws = rng.standard_normal((n_errors, self.n_items))
+        errors = error_draws @ _symmetric_root(remaining_covariance).T
         return means, errors
 
     def draw(self, items: Indices, n_draws: int, rng: np.random.Generator) -> Array:
@@ -174,15 +178,17 @@ class RatingPosterior:
         ndarray of shape (n_draws, n_selected_items)
             Ratings.
         """
-        root = _root(self.covariance[np.ix_(items, items)].astype(np.float64))
-        return np.asarray(self.mean[items] + rng.standard_normal((n_draws, len(items))) @ root.T)
+        covariance = self.covariance[np.ix_(items, items)].astype(np.float64)
+        normal_draws = rng.standard_normal((n_draws, len(items)))
+        errors = normal_draws @ _symmetric_root(covariance).T
+        return np.asarray(self.mean[items] + errors)
 
 
 class _NewtonStep(NamedTuple):
-    """Weights and flows of the least squares that a Newton step solves."""
+    """Weights and weighted targets of the least squares that a Newton step solves."""
 
     weight: Array
-    flow: Array
+    weighted_target: Array
 
 
 def fit_posterior(graph: PairGraph, features: Array | None, prior: float) -> RatingPosterior:
@@ -223,40 +229,45 @@ def fit_posterior(graph: PairGraph, features: Array | None, prior: float) -> Rat
     weight = graph.edge_weight
     if graph.n_pairs:
         weight = weight / weight.mean()
-    Phi = sp.eye_array(n_items, format="csr") if features is None else _scaled(features)
-    D = _difference_matrix(graph)
+    basis = sp.eye_array(n_items, format="csr") if features is None else _centered_basis(features)
+    differences = _difference_matrix(graph)
+
+    # Least squares with these weights and targets, of the margins or of a Newton step.
     are_wins = bool(np.isin(graph.edge_target, (0.0, 1.0)).all())
     if are_wins:
         penalty = prior * TIE_CURVATURE
-        step = _newton_step_at_mode(D, graph.edge_target, weight, Phi, penalty)
+        step = _newton_step_at_mode(differences, graph.edge_target, weight, basis, penalty)
     else:
         penalty = prior
-        step = _NewtonStep(weight, weight * graph.edge_target)
-    laplacian = D.T @ (sp.diags_array(step.weight) @ D)
-    A = Phi.T @ (laplacian @ Phi) + penalty * sp.eye_array(Phi.shape[1])
+        step = _NewtonStep(weight, weighted_target=weight * graph.edge_target)
+    laplacian = differences.T @ (sp.diags_array(step.weight) @ differences)
+    precision = basis.T @ (laplacian @ basis) + penalty * sp.eye_array(basis.shape[1])
     if features is None:
         dtype = np.float32 if n_items > DOUBLE_PRECISION_LIMIT else np.float64
-        inverse = _inverse(A.astype(dtype).toarray())
+        inverse = _inverse(precision.astype(dtype).toarray())
     else:
-        inverse = Phi @ _inverse(A) @ Phi.T
-    d = D.T @ step.flow
-    mean = np.asarray(inverse @ d, dtype=np.float64)
+        inverse = basis @ _inverse(precision) @ basis.T
+    right = differences.T @ step.weighted_target
+    mean = np.asarray(inverse @ right, dtype=np.float64)
     if are_wins:
-        return RatingPosterior(mean, inverse, ProbabilityMap(1.0, 1 / LOGISTIC**2))
-    total = float(weight @ graph.edge_target**2)
-    noise = max(total - float(d @ mean), LEAST_NOISE * total) / graph.n_pairs
-    # P = σ(1.702 d / √(noise + v))
+        log_odds = ProbabilityMap(1.0, 1 / LOGISTIC**2)
+        return RatingPosterior(mean, inverse, log_odds)
+
+    # Margins: estimate their noise; P = σ(1.702 d / √(noise + v)) approximates the normal curve.
+    total_squares = float(weight @ graph.edge_target**2)
+    residual_squares = max(total_squares - float(right @ mean), LEAST_NOISE * total_squares)
+    noise = residual_squares / graph.n_pairs
     curve = ProbabilityMap(LOGISTIC / np.sqrt(noise), 1 / np.sqrt(noise) ** 2)
     return RatingPosterior(mean, noise * inverse, curve)
 
 
 def _difference_matrix(graph: PairGraph) -> Matrix:
     """Return D with D r the differences r_winner − r_loser."""
-    n = graph.n_pairs
-    rows = np.tile(np.arange(n), 2)
+    n_pairs = graph.n_pairs
+    rows = np.tile(np.arange(n_pairs), 2)
     columns = np.concatenate([graph.winner, graph.loser])
-    signs = np.repeat([1.0, -1.0], n)
-    return sp.csr_array((signs, (rows, columns)), shape=(n, graph.n_items))
+    signs = np.repeat([1.0, -1.0], n_pairs)
+    return sp.csr_array((signs, (rows, columns)), shape=(n_pairs, graph.n_items))
 
 
 def check_number_of_items(n_items: int) -> None:
@@ -269,50 +280,62 @@ def check_number_of_items(n_items: int) -> None:
 
 
 def _newton_step_at_mode(
-    D: Matrix, target: Array, weight: Array, Phi: Matrix, penalty: float
+    differences: Matrix, target: Array, weight: Array, basis: Matrix, penalty: float
 ) -> _NewtonStep:
-    """Return weights ω p(1 − p) and flows of the Newton step at the most probable ratings."""
-    outcome = (1 + target) / 2
+    """Return the Newton step at the most probable ratings ``basis @ u``."""
+    outcome = (1 + target) / 2  # 1 is a win, ½ a tie
 
-    def margins(u: Array) -> Array:
-        return np.asarray(D @ (Phi @ u))
+    def margins_of(u: Array) -> Array:
+        return np.asarray(differences @ (basis @ u))
 
-    def loss(u: Array) -> tuple[float, Array]:
-        m = margins(u)
-        value = weight @ (np.logaddexp(0.0, m) - outcome * m) + penalty / 2 * u @ u
-        gradient = Phi.T @ (D.T @ (weight * (expit(m) - outcome))) + penalty * u
+    def apply_transpose(values: Array) -> Array:
+        return np.asarray(basis.T @ (differences.T @ values))
+
+    def negative_log_posterior(u: Array) -> tuple[float, Array]:
+        margins = margins_of(u)
+        log_losses = np.logaddexp(0.0, margins) - outcome * margins
+        value = weight @ log_losses + penalty / 2 * u @ u
+        gradient = apply_transpose(weight * (expit(margins) - outcome)) + penalty * u
         return float(value), gradient
 
     def hessian_product(u: Array, v: Array) -> Array:
-        p = expit(margins(u))
-        return np.asarray(Phi.T @ (D.T @ (weight * p * (1 - p) * margins(v))) + penalty * v)
+        p_win = expit(margins_of(u))
+        curvature = weight * p_win * (1 - p_win)
+        return np.asarray(apply_transpose(curvature * margins_of(v)) + penalty * v)
 
-    start = np.zeros(Phi.shape[1])
-    mode = minimize(loss, start, jac=True, hessp=hessian_product, method="Newton-CG").x
-    m = margins(mode)
-    p = expit(m)
-    curvature = weight * p * (1 - p)
-    return _NewtonStep(curvature, weight * (outcome - p) + curvature * m)
-
-
-def _root(C: Array) -> Array:
-    """Return F with F Fᵀ = C, for C positive semidefinite up to rounding."""
-    values, vectors = np.linalg.eigh(C)
-    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
+    start = np.zeros(basis.shape[1])
+    mode = minimize(
+        negative_log_posterior, start, jac=True, hessp=hessian_product, method="Newton-CG"
+    ).x
+    margins = margins_of(mode)
+    p_win = expit(margins)
+    curvature = weight * p_win * (1 - p_win)
+    return _NewtonStep(curvature, weight * (outcome - p_win) + curvature * margins)
 
 
-def _inverse(A: Array) -> Array:
-    """Return A⁻¹ of a positive definite A, which is overwritten."""
-    potrf, potri = scipy.linalg.get_lapack_funcs(("potrf", "potri"), (A,))
-    factor, _ = potrf(A.T, lower=1, overwrite_a=1, clean=0)
-    lower_half = np.asarray(potri(factor, lower=1, overwrite_c=1)[0])
-    return np.asarray(np.tril(lower_half) + np.tril(lower_half, -1).T)
+def _symmetric_root(covariance: Array) -> Array:
+    """Return F with F Fᵀ the covariance, which is positive semidefinite up to rounding."""
+    eigenvalues, eigenvectors = np.linalg.eigh(covariance)
+    return np.asarray(eigenvectors * np.sqrt(np.maximum(eigenvalues, 0.0)))
 
 
-def _scaled(features: Array) -> Array:
+def _inverse(matrix: Array) -> Array:
+    """Return the inverse of a positive definite matrix, which is overwritten."""
+    # LAPACK: Cholesky factor, then the lower triangle of the inverse from it.
+    potrf, potri = scipy.linalg.get_lapack_funcs(("potrf", "potri"), (matrix,))
+    factor, _ = potrf(matrix.T, lower=1, overwrite_a=1, clean=0)
+    lower_triangle = np.asarray(potri(factor, lower=1, overwrite_c=1)[0])
+    below_diagonal = np.tril(lower_triangle, -1)
+    return np.asarray(np.tril(lower_triangle) + below_diagonal.T)
+
+
+def _centered_basis(features: Array) -> Array:
     """Center features and scale their rows to mean square 1; at most as many columns as rows."""
-    Phi = features - features.mean(axis=0)
-    if Phi.shape[1] > Phi.shape[0]:
-        Phi = scipy.linalg.qr(Phi.T, mode="economic")[1].T
-    size = np.sqrt((Phi**2).sum(axis=1).mean())
-    return np.asarray(Phi / size) if size > 0 else Phi
+    basis = features - features.mean(axis=0)
+    n_items, n_features = basis.shape
+    if n_features > n_items:  # the same inner products with n_items columns
+        basis = scipy.linalg.qr(basis.T, mode="economic")[1].T
+    root_mean_square = np.sqrt((basis**2).sum(axis=1).mean())
+    if root_mean_square == 0:
+        root_mean_square = 1.0
+    return np.asarray(basis / root_mean_square)

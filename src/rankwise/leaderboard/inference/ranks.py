@@ -22,7 +22,7 @@ from rankwise.uncertainty.jackknife_errors import (
     ranks_within,
 )
 
-FEW = 5  # comparisons; an item with fewer is thin
+FEW = 5  # comparisons; an item with fewer has few data
 FEW_UNITS = 20  # effective clusters or comparisons; with fewer, Holm's procedure is used
 COLUMNS = (
     "rank",
@@ -66,22 +66,23 @@ class WinCounts(NamedTuple):
 
 def win_counts(counts: ComparisonCounts, rankings: Rankings | None) -> WinCounts:
     """Count the outcomes of each item; n is the number of rankings if there are rankings."""
-    sign = np.sign(counts.target)
+    result_of_first = np.sign(counts.target)  # 1 is a win, 0 a tie, −1 a loss
 
-    def count_items(first_sign: int) -> Indices:
-        by_first = counts.sum_by_pair(counts.count * (sign == first_sign))
-        by_second = counts.sum_by_pair(counts.count * (sign == -first_sign))
-        return counts.sum_by_item(by_first, by_second).astype(np.intp)
+    def count_by_item(result: int) -> Indices:
+        as_first = counts.sum_by_pair(counts.count * (result_of_first == result))
+        as_second = counts.sum_by_pair(counts.count * (result_of_first == -result))
+        return counts.sum_by_item(as_first, as_second).astype(np.intp)
 
-    wins = count_items(1)
-    ties = count_items(0)
-    losses = count_items(-1)
-    n = wins + ties + losses
-    has_one_outcome = np.maximum(np.maximum(wins, ties), losses) == n
-    if rankings is not None:
+    wins = count_by_item(1)
+    ties = count_by_item(0)
+    losses = count_by_item(-1)
+    n_comparisons = wins + ties + losses
+    has_one_outcome = np.maximum(np.maximum(wins, ties), losses) == n_comparisons
+    n = n_comparisons
+    if rankings is not None:  # an item is counted once in each ranking
         n_rankings = np.bincount(rankings.item, minlength=counts.n_items)
-        n = np.where(n > 0, n_rankings, 0)
-    return WinCounts(n, wins, ties, losses, (n < FEW) | has_one_outcome)
+        n = np.where(n_comparisons > 0, n_rankings, 0)
+    return WinCounts(n, wins, ties, losses, thin=(n < FEW) | has_one_outcome)
 
 
 class RatedItems(NamedTuple):
@@ -146,15 +147,18 @@ def rank_table(
     columns |= rated.records._asdict()
     if intervals is not None:
         columns |= intervals._asdict()
-    key = columns["low"] if order == "lower" else rated.ratings
+
     # Items that are not ranked are lists of their own and do not change the ranks of the others.
-    lists = np.where(rated.is_ranked, rated.components, -rated.components)
-    rank = np.where(rated.is_ranked, ranks_within(key, lists), 0)
+    ranked_by = columns["low"] if order == "lower" else rated.ratings
+    list_of_item = np.where(rated.is_ranked, rated.components, -rated.components)
+    rank = np.where(rated.is_ranked, ranks_within(ranked_by, list_of_item), 0)
     columns["rank"] = rank
-    last_place = np.where(rated.is_ranked, rank, len(rated.items))
-    order_of_board = np.lexsort((-rated.ratings, last_place, ~rated.is_ranked, rated.components))
+
+    # Rows by component, ranked items first, then by rank, then by decreasing rating.
+    rank_or_last = np.where(rated.is_ranked, rank, len(rated.items))
+    row_order = np.lexsort((-rated.ratings, rank_or_last, ~rated.is_ranked, rated.components))
     return {
-        name: None if column is None else np.asarray(column)[order_of_board]
+        name: None if column is None else np.asarray(column)[row_order]
         for name, column in columns.items()
     }
 
@@ -169,7 +173,7 @@ def interval_columns(
 ) -> IntervalColumns:
     """Return intervals, possible ranks and tiers by the covariance of the ratings.
 
-    Items that are not rated have no interval, and thin items no tier.
+    Items that are not rated have no interval, and items with few data no tier.
 
     Parameters
     ----------
@@ -185,38 +189,38 @@ def interval_columns(
         Effective number of clusters of each difference, if clusters are few.
     """
     n_items = len(rated.items)
-    width = spread.quantile((1 + confidence) / 2) * spread.errors
-    width = np.where(rated.is_rated, width, np.nan)
+    half_width = spread.quantile((1 + confidence) / 2) * spread.errors
+    half_width = np.where(rated.is_rated, half_width, np.nan)
 
     is_ranked = rated.is_ranked
     ratings = rated.ratings[is_ranked]
-    lists = rated.components[is_ranked]
+    components = rated.components[is_ranked]
     ranked_spread = replace(spread, root=spread.root[is_ranked])
-    best, worst = possible_ranks(ratings, ranked_spread, lists, confidence)
+    best_rank, worst_rank = possible_ranks(ratings, ranked_spread, components, confidence)
     if pair_units is not None:
         pair_units = pair_units[np.ix_(is_ranked, is_ranked)]
     best_of_all, worst_of_all = simultaneous_ranks(
-        ratings, ranked_spread, lists, confidence, n_effective_units, pair_units
+        ratings, ranked_spread, components, confidence, n_effective_units, pair_units
     )
 
     has_tier = is_ranked & ~rated.records.thin
     tier_spread = replace(spread, root=spread.root[has_tier])
     tiers = _tiers(rated.ratings[has_tier], tier_spread, rated.components[has_tier], confidence)
 
-    def expand(selected: NDArray[np.bool_], values: Indices) -> Indices:
-        """Return the values of selected items, and 0 for the other items."""
+    def column_of(selected: NDArray[np.bool_], values: Indices) -> Indices:
+        """Return the values at the selected items, and 0 at the others."""
         column = np.zeros(n_items, np.intp)
         column[selected] = values
         return column
 
     return IntervalColumns(
-        low=rated.ratings - width,
-        high=rated.ratings + width,
-        best_rank=expand(is_ranked, best),
-        worst_rank=expand(is_ranked, worst),
-        best_of_all=expand(is_ranked, best_of_all),
-        worst_of_all=expand(is_ranked, worst_of_all),
-        tier=expand(has_tier, tiers),
+        low=rated.ratings - half_width,
+        high=rated.ratings + half_width,
+        best_rank=column_of(is_ranked, best_rank),
+        worst_rank=column_of(is_ranked, worst_rank),
+        best_of_all=column_of(is_ranked, best_of_all),
+        worst_of_all=column_of(is_ranked, worst_of_all),
+        tier=column_of(has_tier, tiers),
     )
 
 
@@ -225,9 +229,8 @@ def effective_number(weights: Array) -> float:
 
     One cluster with half of the weight makes any number of clusters count as fewer than four.
     """
-    largest = weights.max()
-    shares = weights / largest  # squares of the weights may overflow
-    return float(shares.sum() ** 2 / (shares**2).sum())
+    scaled = weights / weights.max()  # squares of the weights may overflow
+    return float(scaled.sum() ** 2 / (scaled**2).sum())
 
 
 def simultaneous_ranks(
@@ -256,19 +259,24 @@ def simultaneous_ranks(
     if n_units >= FEW_UNITS or len(scores) > COVARIANCE_LIMIT:
         joint = joint_quantile(spread, lists, confidence)
         return possible_ranks(scores, spread, lists, confidence, joint)
-    freedom = np.full((len(scores), len(scores)), n_units - 1)
+
+    # Few units: Holm's procedure, with degrees of freedom for each pair.
+    n_items = len(scores)
+    freedom = np.full((n_items, n_items), n_units - 1)
     if pair_units is not None:
         freedom = pair_units - 1
     freedom = np.maximum(1.0, freedom)
     pairs = differences_by_holm(scores, spread.root, lists, 1 - confidence, freedom)
     first_is_above = scores[pairs.first] > scores[pairs.second]
-    upper = np.where(first_is_above, pairs.first, pairs.second)[pairs.is_apart]
-    lower = np.where(first_is_above, pairs.second, pairs.first)[pairs.is_apart]
-    n_items = len(scores)
-    n_above = np.bincount(lower, minlength=n_items)
-    n_below = np.bincount(upper, minlength=n_items)
-    _, list_of_item, sizes = np.unique(lists, return_inverse=True, return_counts=True)
-    return 1 + n_above, sizes[list_of_item] - n_below
+    upper = np.where(first_is_above, pairs.first, pairs.second)
+    lower = np.where(first_is_above, pairs.second, pairs.first)
+
+    n_above = np.bincount(lower[pairs.is_apart], minlength=n_items)
+    n_below = np.bincount(upper[pairs.is_apart], minlength=n_items)
+    _, list_number, sizes = np.unique(lists, return_inverse=True, return_counts=True)
+    best = 1 + n_above
+    worst = sizes[list_number] - n_below
+    return best, worst
 
 
 class PairDifferences(NamedTuple):
@@ -290,24 +298,25 @@ def differences_by_holm(
     """
     first_items = []
     second_items = []
-    ratios = []
+    t_statistics = []
     for items in indices_by_group(lists):
         row, column = np.triu_indices(len(items), k=1)
         first_items.append(items[row])
         second_items.append(items[column])
-        ratios.append(_difference_ratios(scores[items], root[items], row, column))
+        t_statistics.append(_t_statistics(scores[items], root[items], row, column))
     first = np.concatenate(first_items)
     second = np.concatenate(second_items)
-    p_values = 2 * student.sf(np.concatenate(ratios), freedom[first, second])
+    p_values = 2 * student.sf(np.concatenate(t_statistics), freedom[first, second])
     return PairDifferences(first, second, holm_rejects(p_values, level))
 
 
-def _difference_ratios(scores: Array, root: Array, row: Indices, column: Indices) -> Array:
-    """Absolute difference of two scores divided by its standard error; 0 for equal scores."""
-    products = root @ root.T
-    variances = products.diagonal()
-    variance = variances[row] + variances[column] - 2 * products[row, column]
-    error = np.sqrt(np.maximum(variance, 0.0))
+def _t_statistics(scores: Array, root: Array, row: Indices, column: Indices) -> Array:
+    """|difference| / standard error of pairs; 0 for equal scores, infinite without an error."""
+    covariance = root @ root.T
+    variances = covariance.diagonal()
+    difference_variance = variances[row] + variances[column] - 2 * covariance[row, column]
+    error = np.sqrt(np.maximum(difference_variance, 0.0))
+
     rounding = EQUAL * np.abs(scores).max(initial=0.0)
     size = np.maximum(np.abs(scores[row] - scores[column]) - rounding, 0.0)
     ratio = np.divide(size, error, out=np.full_like(size, np.inf), where=error > 0)
@@ -316,13 +325,15 @@ def _difference_ratios(scores: Array, root: Array, row: Indices, column: Indices
 
 def holm_rejects(p_values: Array, level: float) -> NDArray[np.bool_]:
     """Return the hypotheses that Holm's procedure rejects."""
-    order = np.argsort(p_values)
-    n = len(order)
-    is_small = p_values[order] <= level / np.arange(n, 0, -1)
+    # Compare the smallest p-value with level/n, the next one with level/(n − 1), …, and stop at the
+    # first that is too large.
+    n = len(p_values)
+    increasing = np.argsort(p_values)
+    is_small = p_values[increasing] <= level / np.arange(n, 0, -1)
     n_rejected = n if is_small.all() else int(np.argmin(is_small))
-    rejected = np.zeros(n, bool)
-    rejected[order[:n_rejected]] = True
-    return rejected
+    is_rejected = np.zeros(n, bool)
+    is_rejected[increasing[:n_rejected]] = True
+    return is_rejected
 
 
 def _tiers(
@@ -332,16 +343,16 @@ def _tiers(
     tiers = np.ones(len(ratings), np.intp)
     quantile = spread.quantile((1 + confidence) / 2)
     for items in indices_by_group(components):
-        order = items[np.argsort(-ratings[items], kind="stable")].tolist()
+        decreasing = items[np.argsort(-ratings[items], kind="stable")].tolist()
         rounding = EQUAL * np.abs(ratings[items]).max(initial=0.0)
         tier = 1
-        leader = None
-        for k in order:
-            if leader is None:
-                leader = k
-            width = quantile * spread.error_of_difference(leader, k) + rounding
-            if ratings[leader] - ratings[k] > width:
+        first_of_tier = None
+        for item in decreasing:
+            if first_of_tier is None:
+                first_of_tier = item
+            error = spread.error_of_difference(first_of_tier, item)
+            if ratings[first_of_tier] - ratings[item] > quantile * error + rounding:
                 tier += 1
-                leader = k
-            tiers[k] = tier
+                first_of_tier = item
+            tiers[item] = tier
     return tiers

@@ -50,7 +50,7 @@ def interval_columns_by_pairs(
     Parameters
     ----------
     rated : RatedItems
-        Ratings. Items that are not rated have no interval, and thin items no tier.
+        Ratings. Items that are not rated have no interval, and items with few data no tier.
     errors : RatingErrors
         Errors of their differences.
     reference : float
@@ -59,32 +59,35 @@ def interval_columns_by_pairs(
         Confidence of the intervals.
     """
     n_items = len(rated.items)
-    half_widths = errors.pairs.half_widths(n_items, confidence)[:n_items]
+    reference_row = n_items  # the last row and column of the errors are the reference
+    half_widths = errors.pairs.half_widths(reference_row, confidence)[:n_items]
     widest = WIDEST_INTERVAL * float(np.ptp(rated.ratings)) + errors.rounding
-    half_widths[~rated.is_rated | ~(half_widths <= widest)] = np.nan
+    has_interval = rated.is_rated & (half_widths <= widest)  # False for NaN
+    half_widths[~has_interval] = np.nan
 
-    differences = errors.differences(np.append(rated.ratings, reference))
-    p_values = errors.pairs.p_values(differences)[:n_items, :n_items]
-    differences = differences[:n_items, :n_items]
-    is_comparable = rated.components[:, None] == rated.components
-    is_comparable &= rated.is_ranked[:, None] & rated.is_ranked
+    all_differences = errors.differences(np.append(rated.ratings, reference))
+    p_values = errors.pairs.p_values(all_differences)[:n_items, :n_items]
+    differences = all_differences[:n_items, :n_items]
+    is_same_component = rated.components[:, None] == rated.components
+    is_comparable = is_same_component & rated.is_ranked[:, None] & rated.is_ranked
     p_values[~is_comparable] = 1.0
 
     level = 1 - confidence
     is_apart = (p_values <= level) & is_comparable
-    best, worst = ranks_of_pairs(differences, is_apart, is_comparable)
+    best_rank, worst_rank = ranks_of_pairs(differences, is_apart, is_comparable)
     is_apart_at_once = simultaneous_differences(rated, errors, p_values, is_comparable, level)
     best_of_all, worst_of_all = ranks_of_pairs(differences, is_apart_at_once, is_comparable)
+
     tiers = np.zeros(n_items, np.intp)
     has_tier = rated.is_ranked & ~rated.records.thin
-    for items in indices_by_group(rated.components):
-        members = items[has_tier[items]]
-        tiers[members] = tiers_of_pairs(rated.ratings[members], is_apart[np.ix_(members, members)])
+    for component_items in indices_by_group(rated.components):
+        items = component_items[has_tier[component_items]]
+        tiers[items] = tiers_of_pairs(rated.ratings[items], is_apart[np.ix_(items, items)])
     return IntervalColumns(
         low=rated.ratings - half_widths,
         high=rated.ratings + half_widths,
-        best_rank=best,
-        worst_rank=worst,
+        best_rank=best_rank,
+        worst_rank=worst_rank,
         best_of_all=best_of_all,
         worst_of_all=worst_of_all,
         tier=tiers,
@@ -99,11 +102,12 @@ def ranks_of_pairs(
     The best rank is 1 + the number of items significantly above, the worst rank is the number of
     items that are not significantly below.
     """
-    is_ranked = is_comparable.diagonal()
+    is_ranked = is_comparable.diagonal()  # every ranked item is comparable with itself
+    n_comparable = is_comparable.sum(axis=1)
     n_above = np.sum(is_apart & (differences < 0), axis=1)
     n_below = np.sum(is_apart & (differences > 0), axis=1)
     best = np.where(is_ranked, 1 + n_above, 0)
-    worst = np.where(is_ranked, is_comparable.sum(axis=1) - n_below, 0)
+    worst = np.where(is_ranked, n_comparable - n_below, 0)
     return best, worst
 
 
@@ -114,31 +118,34 @@ def simultaneous_differences(
 
     By the largest of all errors if these have a common covariance, else by Holm's procedure.
     """
-    if errors.spread is None:
-        first, second = np.nonzero(np.triu(is_comparable, k=1))
-        rejected = holm_rejects(p_values[first, second], level)
-        is_apart = np.zeros_like(is_comparable)
-        is_apart[first[rejected], second[rejected]] = True
-        return is_apart | is_apart.T
-    ranked = np.flatnonzero(rated.is_ranked)
     spread = errors.spread
+    if spread is None:  # no common covariance: Holm's procedure
+        first, second = np.nonzero(np.triu(is_comparable, k=1))
+        is_rejected = holm_rejects(p_values[first, second], level)
+        is_apart = np.zeros_like(is_comparable)
+        is_apart[first[is_rejected], second[is_rejected]] = True
+        return is_apart | is_apart.T
+
+    # One quantile for all differences, of the largest |t| (max-t).
+    ranked = np.flatnonzero(rated.is_ranked)
     ranked_spread = CovarianceRoot(spread.root[ranked], spread.freedom)
     quantile = joint_quantile(ranked_spread, rated.components[ranked], 1 - level)
     size = np.abs(errors.differences(rated.ratings))
     n_items = len(rated.items)
-    error = np.sqrt(errors.pairs.methods[0].variance[:n_items, :n_items])
-    return (size > quantile * error) & is_comparable
+    error_by_tasks = np.sqrt(errors.pairs.methods[0].variance[:n_items, :n_items])
+    return (size > quantile * error_by_tasks) & is_comparable
 
 
 def tiers_of_pairs(ratings: Array, is_apart: Mask) -> Indices:
     """Number the tiers; a tier ends before the first item significantly below its first item."""
     tiers = np.ones(len(ratings), np.intp)
-    order = np.argsort(-ratings, kind="stable").tolist()
     tier = 1
-    leader = order[0] if order else 0
-    for item in order:
-        if is_apart[leader, item]:
+    first_of_tier = None
+    for item in np.argsort(-ratings, kind="stable").tolist():
+        if first_of_tier is None:
+            first_of_tier = item
+        if is_apart[first_of_tier, item]:
             tier += 1
-            leader = item
+            first_of_tier = item
         tiers[item] = tier
     return tiers

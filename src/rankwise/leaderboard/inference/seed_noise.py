@@ -57,26 +57,34 @@ def seed_noise(model: AdditiveModel, rows: Repetitions, reference: Array) -> See
     """
     design = model.design
     counts = cell_counts(design.is_observed.shape, rows)
-    n_rows = counts[rows.model, rows.task]
-    scale = 1 / np.sqrt(n_rows * np.maximum(n_rows - 1, 1))
-    n = design.n_models + 1
+    n_seeds = counts[rows.model, rows.task]  # of the cell of each row
+    # The mean of a cell has the variance Σ deviation² / (n (n − 1)).
+    scaled_deviation = rows.deviation * (1 / np.sqrt(n_seeds * np.maximum(n_seeds - 1, 1)))
+
+    n = design.n_models + 1  # the last row and column is the reference
     total = np.zeros((n, n))
-    total_by_freedom = np.zeros((n, n))
+    sum_for_freedom = np.zeros((n, n))
     for task in range(len(design.weights)):
         is_task = rows.task == task
         if not is_task.any():
             continue
-        seeds, column = np.unique(rows.seed[is_task], return_inverse=True)
-        scaled = np.zeros((design.n_models, len(seeds)))
-        scaled[rows.model[is_task], column] = (rows.deviation * scale)[is_task]
-        changes = model.inverse @ design.center(scaled, np.array([task]), design.weights)
+        seeds, seed_column = np.unique(rows.seed[is_task], return_inverse=True)
+        deviations = np.zeros((design.n_models, len(seeds)))
+        deviations[rows.model[is_task], seed_column] = scaled_deviation[is_task]
+
+        # Changes of the ratings by each seed, and the variances of their differences.
+        centered = design.multiply_laplacian(deviations, np.array([task]), design.weights)
+        changes = model.inverse @ centered
         changes = np.vstack([changes, reference @ changes])
         variances = difference_variances(changes @ changes.T)
         total += variances
-        total_by_freedom += variances**2 / max(1, len(seeds) - 1)
+        sum_for_freedom += variances**2 / max(1, len(seeds) - 1)
+
+    # Welch-Satterthwaite degrees of freedom.
     freedom = np.ones((n, n))
-    np.divide(total**2, total_by_freedom, out=freedom, where=total_by_freedom > 0)
-    n_cells = np.count_nonzero(counts)
-    n_free = max(1, len(rows.deviation) - int(n_cells))
-    variance = float((rows.deviation**2).sum()) / n_free
-    return SeedNoise(student_errors(total, freedom), variance)
+    np.divide(total**2, sum_for_freedom, out=freedom, where=sum_for_freedom > 0)
+
+    n_cells = int(np.count_nonzero(counts))
+    n_degrees_of_freedom = max(1, len(rows.deviation) - n_cells)
+    variance_of_score = float((rows.deviation**2).sum()) / n_degrees_of_freedom
+    return SeedNoise(student_errors(total, freedom), variance_of_score)

@@ -33,15 +33,16 @@ class UnitInfluence:
     is_ranked: Mask
 
     @property
-    def _ranked(self) -> Indices:
+    def _ranked_models(self) -> Indices:
         return np.flatnonzero(self.is_ranked)
 
     def shares(self) -> Array:
         """Share of each unit in the squared changes of all differences of ranked models."""
-        changes = self.left_out.changes[self._ranked]
+        # Squared changes of all differences are proportional to the squares of centered changes.
+        changes = self.left_out.changes[self._ranked_models]  # (n_ranked, n_units)
         centered = changes - changes.mean(axis=0)
-        squares = (centered**2).sum(axis=0)
-        return shares_of(squares)
+        squared_changes = (centered**2).sum(axis=0)
+        return shares_of(squared_changes)
 
     def expected_shares(self) -> Array:
         """Shares if the errors of all cells had the same variance."""
@@ -50,23 +51,26 @@ class UnitInfluence:
     @cached_property
     def n_models(self) -> Indices:
         """Number of ranked models with a score in each unit."""
-        observed = self.model.design.is_observed[self._ranked]
-        by_unit = [observed[:, tasks].any(axis=1) for tasks in self.model.design.tasks_by_unit]
-        return np.asarray(np.sum(by_unit, axis=1))
+        design = self.model.design
+        is_observed = design.is_observed[self._ranked_models]
+        has_score_in_unit = [is_observed[:, tasks].any(axis=1) for tasks in design.tasks_by_unit]
+        return np.asarray(np.sum(has_score_in_unit, axis=1))
 
     @cached_property
     def correlations(self) -> list[float | None]:
         """Rank correlation of the scores of each unit with the effects without the unit."""
         design = self.model.design
-        deviations = self.model.residuals + self.model.effects[:, None]
-        changes = self.left_out.changes[:-1]
+        effects = self.model.effects
+        # Scores minus the effect of their task, 0 where there is no score.
+        scores = np.where(design.is_observed, self.model.residuals + effects[:, None], 0.0)
+        effect_changes = self.left_out.changes[:-1]  # without the row of the reference
         correlations = []
         for unit, tasks in enumerate(design.tasks_by_unit):
             n_tasks = design.is_observed[:, tasks].sum(axis=1)
             models = np.flatnonzero((n_tasks > 0) & self.is_ranked)
-            sums = np.where(design.is_observed, deviations, 0.0)[:, tasks].sum(axis=1)
-            effects = self.model.effects - changes[:, unit]
-            correlations.append(_correlation(sums[models] / n_tasks[models], effects[models]))
+            unit_scores = scores[:, tasks].sum(axis=1)[models] / n_tasks[models]
+            effects_without_unit = effects - effect_changes[:, unit]
+            correlations.append(_rank_correlation(unit_scores, effects_without_unit[models]))
         return correlations
 
     def rows(self, models: Labels, labels: Labels) -> tuple[TaskInfluence, ...]:
@@ -75,33 +79,34 @@ class UnitInfluence:
         shares = self.shares()
         expected_shares = self.expected_shares()
         correlations = self.correlations
-        deviations = np.nanstd(
-            np.where(design.is_observed, self.model.scores, np.nan), axis=0, ddof=1
-        )
-        ranked = self._ranked
+        scores = np.where(design.is_observed, self.model.scores, np.nan)
+        spread_of_task = np.nanstd(scores, axis=0, ddof=1)
+
+        ranked = self._ranked_models
         effects = self.model.effects[ranked]
-        is_pair_above = effects[:, None] > effects
+        is_above = effects[:, None] > effects  # of every two ranked models
         model_names = models.tolist()
         unit_names = labels.tolist()
         rows = []
         for unit in np.argsort(-shares, kind="stable").tolist():
             tasks = design.tasks_by_unit[unit]
-            without = effects - self.left_out.changes[ranked, unit]
-            is_reversed = is_pair_above & (without[:, None] < without)
-            rows.append(
-                TaskInfluence(
-                    task=unit_names[unit],
-                    n_tasks=len(tasks),
-                    n_models=int(design.is_observed[:, tasks].any(axis=1).sum()),
-                    weight=float(design.weights[tasks].sum() / design.weights.sum()),
-                    spread=float(deviations[tasks].mean()),
-                    share=float(shares[unit]),
-                    expected_share=float(expected_shares[unit]),
-                    correlation=correlations[unit],
-                    first_without=model_names[ranked[np.argmax(without)]],
-                    n_reversed=int(is_reversed.sum()),
-                )
+            has_score = design.is_observed[:, tasks].any(axis=1)
+            effects_without_unit = effects - self.left_out.changes[ranked, unit]
+            is_reversed = is_above & (effects_without_unit[:, None] < effects_without_unit)
+            first_without_unit = ranked[np.argmax(effects_without_unit)]
+            row = TaskInfluence(
+                task=unit_names[unit],
+                n_tasks=len(tasks),
+                n_models=int(has_score.sum()),
+                weight=float(design.weights[tasks].sum() / design.weights.sum()),
+                spread=float(spread_of_task[tasks].mean()),
+                share=float(shares[unit]),
+                expected_share=float(expected_shares[unit]),
+                correlation=correlations[unit],
+                first_without=model_names[first_without_unit],
+                n_reversed=int(is_reversed.sum()),
             )
+            rows.append(row)
         return tuple(rows)
 
 
@@ -113,16 +118,18 @@ def shares_of(values: Array) -> Array:
     return np.asarray(values / total)
 
 
-def _correlation(values: Array, effects: Array) -> float | None:
+def _rank_correlation(values: Array, effects: Array) -> float | None:
     """Spearman's rank correlation; None for few models or constant values."""
-    if len(values) < LEAST_MODELS or np.ptp(values) == 0 or np.ptp(effects) == 0:
+    is_constant = np.ptp(values) == 0 or np.ptp(effects) == 0
+    if len(values) < LEAST_MODELS or is_constant:
         return None
-    return float(np.corrcoef(_average_ranks(values), _average_ranks(effects))[0, 1])
+    correlation_matrix = np.corrcoef(_average_ranks(values), _average_ranks(effects))
+    return float(correlation_matrix[0, 1])
 
 
 def _average_ranks(values: Array) -> Array:
     """Ranks from 0; equal values have the mean of their ranks."""
     ordered = np.sort(values)
-    n_below = np.searchsorted(ordered, values, side="left")
-    n_up_to = np.searchsorted(ordered, values, side="right")
-    return np.asarray((n_below + n_up_to - 1) / 2)
+    first_rank = np.searchsorted(ordered, values, side="left")
+    last_rank = np.searchsorted(ordered, values, side="right") - 1
+    return np.asarray((first_rank + last_rank) / 2)

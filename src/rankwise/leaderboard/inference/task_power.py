@@ -12,13 +12,16 @@ LARGE_FREEDOM = 10_000  # the normal distribution replaces Student's t
 
 def power_of(n_tasks: int, effect: float, confidence: float) -> float:
     """Probability that a t-test of n differences with mean/sd `effect` is significant."""
-    freedom = n_tasks - 1
-    shift = effect * n_tasks**0.5
-    if freedom > LARGE_FREEDOM:
+    degrees_of_freedom = n_tasks - 1
+    noncentrality = effect * n_tasks**0.5  # expected t statistic
+    if degrees_of_freedom > LARGE_FREEDOM:
         quantile = norm.ppf((1 + confidence) / 2)
-        return float(norm.sf(quantile - shift) + norm.cdf(-quantile - shift))
-    quantile = student.ppf((1 + confidence) / 2, freedom)
-    return float(nct.sf(quantile, freedom, shift) + nct.cdf(-quantile, freedom, shift))
+        return float(norm.sf(quantile - noncentrality) + norm.cdf(-quantile - noncentrality))
+
+    quantile = student.ppf((1 + confidence) / 2, degrees_of_freedom)
+    p_above = nct.sf(quantile, degrees_of_freedom, noncentrality)
+    p_below = nct.cdf(-quantile, degrees_of_freedom, noncentrality)
+    return float(p_above + p_below)
 
 
 def tasks_needed(difference: float, deviation: float, confidence: float) -> int | None:
@@ -39,19 +42,22 @@ def tasks_needed(difference: float, deviation: float, confidence: float) -> int 
         return 2
     effect = abs(difference) / deviation
     sum_of_quantiles = norm.ppf((1 + confidence) / 2) + norm.ppf(POWER)
-    if (sum_of_quantiles / effect) ** 2 > MOST_TASKS:
+    approximate_n_tasks = (sum_of_quantiles / effect) ** 2
+    if approximate_n_tasks > MOST_TASKS:
         return None
-    high = 2
-    while power_of(high, effect, confidence) < POWER:
-        high *= 2
-    low = high // 2  # has less power, or is 1
-    while high - low > 1:
-        middle = (low + high) // 2
+
+    # Double the number until it is enough, then bisect.
+    enough = 2
+    while power_of(enough, effect, confidence) < POWER:
+        enough *= 2
+    too_few = enough // 2  # has less power, or is 1
+    while enough - too_few > 1:
+        middle = (too_few + enough) // 2
         if power_of(middle, effect, confidence) < POWER:
-            low = middle
+            too_few = middle
         else:
-            high = middle
-    return high
+            enough = middle
+    return enough
 
 
 def detectable_difference(error: float, freedom: float, confidence: float) -> float:

@@ -23,19 +23,22 @@ def component_means(model: RatingModel) -> Array:
     means = np.zeros(n_items)
     if model.counts.teams is None:
         return means
+
+    # The mean is the uncentered minus the centered rating of any item of the component.
     first_items = np.unique(model.components, return_index=True)[1]
     for item in first_items.tolist():
-        only_item = np.zeros(n_items)
-        only_item[item] = 1.0
-        rating = float(model.contrast_of_unknowns(only_item) @ model.unknowns)
-        means[model.components == model.components[item]] = rating - model.ratings[item]
+        item_weights = np.zeros(n_items)
+        item_weights[item] = 1.0
+        uncentered_rating = float(model.contrast_of_unknowns(item_weights) @ model.unknowns)
+        is_in_component = model.components == model.components[item]
+        means[is_in_component] = uncentered_rating - model.ratings[item]
     return means
 
 
-def undetermined_items(model: RatingModel) -> int:
+def count_undetermined_items(model: RatingModel) -> int:
     """Number of items of teams that the comparisons cannot compare with any other item."""
-    sizes = np.bincount(model.components)
-    return int(np.sum(sizes[model.components] == 1))
+    component_size = np.bincount(model.components)[model.components]
+    return int(np.sum(component_size == 1))
 
 
 def team_notes(model: RatingModel, factor: float) -> list[str]:
@@ -49,7 +52,7 @@ def team_notes(model: RatingModel, factor: float) -> list[str]:
         Factor of the scale of the board.
     """
     notes = []
-    n_undetermined = undetermined_items(model)
+    n_undetermined = count_undetermined_items(model)
     if n_undetermined:
         notes.append(
             f"{count(n_undetermined, 'item')} without a rank always played with the same others, "
@@ -57,7 +60,8 @@ def team_notes(model: RatingModel, factor: float) -> list[str]:
         )
     teams = model.counts.teams
     if teams is not None and teams.has_level:
-        mean = factor * float(component_means(model)[model.components == 1][0])
+        is_in_largest = model.components == 1
+        mean = factor * float(component_means(model)[is_in_largest][0])
         notes.append(
             "teams have different sizes: ratings are relative to the average item, which adds "
             f"{mean:.3g} to the margin of its team"
@@ -81,20 +85,22 @@ def team_contrast(
     """
     first_shares = _shares_of(first)
     second_shares = _shares_of(second)
-    common = first_shares.keys() & second_shares.keys()
-    if common:
-        raise ValueError(f"{next(iter(common))!r} is on both sides.")
-    weights = np.zeros(teams.n_items)
+    for member in first_shares:
+        if member in second_shares:
+            raise ValueError(f"{member!r} is on both sides.")
+    item_weights = np.zeros(teams.n_items)
     for member, share in first_shares.items():
-        weights[position(member)] = share
+        item_weights[position(member)] = share
     for member, share in second_shares.items():
-        weights[position(member)] = -share
-    if not teams.determines(sp.csr_array(weights[None, :]))[0]:
+        item_weights[position(member)] = -share
+
+    contrasts = sp.csr_array(item_weights[None, :])
+    if not teams.determines(contrasts)[0]:
         raise ValueError(
             f"the comparisons do not determine the margin of {first!r} over {second!r}: some "
             "members always played together, or never met the others."
         )
-    return weights
+    return item_weights
 
 
 def _shares_of(side: object) -> dict[object, float]:

@@ -68,7 +68,7 @@ class TaskDesign:
         """Number of models that have a score on each task."""
         return np.asarray(self.is_observed.sum(axis=0), np.float64)
 
-    def center(self, values: Array, tasks: Indices, weights: Array) -> Array:
+    def multiply_laplacian(self, values: Array, tasks: Indices, weights: Array) -> Array:
         """Multiply values of the models by ``Σ_t w_t (diag o_t − o_t o_tᵀ/n_t)`` of some tasks.
 
         Parameters
@@ -82,9 +82,10 @@ class TaskDesign:
         """
         product = np.zeros_like(values)
         for task in tasks:
-            models = self.is_observed[:, task]
-            task_values = values[models]
-            product[models] += weights[task] * (task_values - task_values.mean(axis=0))
+            has_score = self.is_observed[:, task]
+            task_values = values[has_score]
+            centered = task_values - task_values.mean(axis=0)
+            product[has_score] += weights[task] * centered
         return product
 
     def laplacian(self, weights: Array, tasks: Indices | None = None) -> Array:
@@ -95,29 +96,33 @@ class TaskDesign:
             observed = observed[:, tasks]
             weights = weights[tasks]
             n_models_by_task = n_models_by_task[tasks]
-        matrix = -(observed * (weights / n_models_by_task)) @ observed.T
-        matrix[np.diag_indices_from(matrix)] += observed @ weights
-        return matrix
+        laplacian = -(observed * (weights / n_models_by_task)) @ observed.T
+        laplacian[np.diag_indices_from(laplacian)] += observed @ weights
+        return laplacian
 
-    def components(self, tasks: Mask | None = None) -> Indices:
+    def components(self, is_selected_task: Mask | None = None) -> Indices:
         """Number the models such that models connected by common tasks share a number, from 0.
 
         Parameters
         ----------
-        tasks : ndarray of bool, shape (n_tasks,), optional
+        is_selected_task : ndarray of bool, shape (n_tasks,), optional
             The tasks that connect models; by default all.
         """
-        observed = self.is_observed
-        if tasks is not None:
-            observed = observed[:, tasks]
-        if observed.all(axis=0).any():
+        is_observed = self.is_observed
+        if is_selected_task is not None:
+            is_observed = is_observed[:, is_selected_task]
+        has_task_of_all_models = is_observed.all(axis=0).any()
+        if has_task_of_all_models:
             return np.zeros(self.n_models, np.intp)
-        models, columns = np.nonzero(observed)
-        n_nodes = sum(observed.shape)
+
+        # The graph of models and tasks, with an edge for each score; tasks follow the models.
+        models, tasks = np.nonzero(is_observed)
+        n_nodes = sum(is_observed.shape)
         ones = np.ones(len(models), np.int8)
-        edges = csr_array((ones, (models, columns + self.n_models)), shape=(n_nodes, n_nodes))
-        labels = connected_components(edges, directed=False)[1][: self.n_models]
-        return np.unique(labels, return_inverse=True)[1].astype(np.intp)
+        edges = csr_array((ones, (models, self.n_models + tasks)), shape=(n_nodes, n_nodes))
+        _, node_labels = connected_components(edges, directed=False)
+        model_labels = node_labels[: self.n_models]
+        return np.unique(model_labels, return_inverse=True)[1].astype(np.intp)
 
 
 class UnitKind(NamedTuple):
@@ -137,27 +142,33 @@ class UnitKind(NamedTuple):
 
 def unit_kinds(design: TaskDesign) -> list[UnitKind]:
     """Return units with the same models and weights together; one kind for a complete table."""
-    patterns = np.unique(design.is_observed, axis=1, return_inverse=True)[1].reshape(-1)
-    units_by_key: dict[tuple[tuple[int, float], ...], list[int]] = {}
+    # Number of the set of models that have each task.
+    model_sets = np.unique(design.is_observed, axis=1, return_inverse=True)[1].reshape(-1)
+    units_by_kind: dict[tuple[tuple[int, float], ...], list[int]] = {}
     for unit, tasks in enumerate(design.tasks_by_unit):
-        key = sorted(zip(patterns[tasks].tolist(), design.weights[tasks].tolist(), strict=True))
-        units_by_key.setdefault(tuple(key), []).append(unit)
+        sets_and_weights = zip(
+            model_sets[tasks].tolist(), design.weights[tasks].tolist(), strict=True
+        )
+        kind = tuple(sorted(sets_and_weights))
+        units_by_kind.setdefault(kind, []).append(unit)
     return [
-        UnitKind(np.array(units, np.intp), design.tasks_by_unit[units[0]])
-        for units in units_by_key.values()
+        UnitKind(units=np.array(units, np.intp), tasks=design.tasks_by_unit[units[0]])
+        for units in units_by_kind.values()
     ]
 
 
 def laplacian_inverse(laplacian: Array, components: Indices) -> Array:
     """Pseudo-inverse of the Laplacian of a graph with these components."""
-    scale = float(np.trace(laplacian)) / len(laplacian)
-    if scale == 0:
+    mean_diagonal = float(np.trace(laplacian)) / len(laplacian)
+    if mean_diagonal == 0:
         return np.zeros_like(laplacian)
-    sizes = np.bincount(components)
-    is_same = components[:, None] == components
-    projection = is_same / sizes[components]  # onto the null space
-    inverse = np.linalg.inv(laplacian + scale * projection)
-    return np.asarray(inverse - projection / scale)
+
+    # A multiple of the projection onto the null space makes the matrix invertible.
+    component_sizes = np.bincount(components)[components]
+    is_same_component = components[:, None] == components
+    null_projection = is_same_component / component_sizes
+    inverse = np.linalg.inv(laplacian + mean_diagonal * null_projection)
+    return np.asarray(inverse - null_projection / mean_diagonal)
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,13 +192,13 @@ class AdditiveModel:
         return self.design.components()
 
     @cached_property
-    def _cells(self) -> Array:
+    def _scores_or_zero(self) -> Array:
         """Scores, 0 where there is none."""
         return np.where(self.design.is_observed, self.scores, 0.0)
 
     @cached_property
     def _task_means(self) -> Array:
-        return np.asarray(self._cells.sum(axis=0) / self.design.n_models_by_task)
+        return np.asarray(self._scores_or_zero.sum(axis=0) / self.design.n_models_by_task)
 
     @cached_property
     def inverse(self) -> Array:
@@ -197,14 +208,17 @@ class AdditiveModel:
     @cached_property
     def effects(self) -> Array:
         """Effect r of each model; the mean over a component is 0."""
-        centered = np.where(self.design.is_observed, self._cells - self._task_means, 0.0)
-        return np.asarray(self.inverse @ (centered @ self.design.weights))
+        # The normal equations: Laplacian @ effects = weighted sums of scores minus task means.
+        design = self.design
+        centered = np.where(design.is_observed, self._scores_or_zero - self._task_means, 0.0)
+        return np.asarray(self.inverse @ (centered @ design.weights))
 
     @cached_property
     def task_effects(self) -> Array:
         """Effect b of each task: its mean score, less the mean effect of its models."""
-        effect_sums = self.effects @ self.design.is_observed
-        return np.asarray(self._task_means - effect_sums / self.design.n_models_by_task)
+        design = self.design
+        mean_effects = self.effects @ design.is_observed / design.n_models_by_task
+        return np.asarray(self._task_means - mean_effects)
 
     @cached_property
     def fitted_scores(self) -> Array:
@@ -223,7 +237,7 @@ class AdditiveModel:
     def residuals(self) -> Array:
         """Scores less fitted scores, 0 where there is no score."""
         fitted = self.effects[:, None] + self.task_effects
-        return np.where(self.design.is_observed, self._cells - fitted, 0.0)
+        return np.where(self.design.is_observed, self._scores_or_zero - fitted, 0.0)
 
     @cached_property
     def ratings(self) -> Array:
@@ -239,11 +253,13 @@ class AdditiveModel:
     def residual_variance(self) -> float:
         """Variance of the residuals, by their degrees of freedom; NaN if there are none."""
         design = self.design
-        n_cells = int(design.is_observed.sum())
-        n_effects = sum(design.is_observed.shape) - int(self.components.max()) - 1
-        if n_cells <= n_effects:
+        n_scores = int(design.is_observed.sum())
+        n_models, n_tasks = design.is_observed.shape
+        n_components = int(self.components.max()) + 1
+        n_effects = n_models + n_tasks - n_components
+        if n_scores <= n_effects:
             return float("nan")
-        return float((self.residuals**2).sum() / (n_cells - n_effects))
+        return float((self.residuals**2).sum() / (n_scores - n_effects))
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,22 +286,25 @@ class TaskJackknife:
         design = self.model.design
         components = []
         for kind in self.kinds:
-            is_left = np.ones(len(design.weights), bool)
-            is_left[kind.tasks] = False
-            components.append(design.components(is_left))
+            is_remaining_task = np.ones(len(design.weights), bool)
+            is_remaining_task[kind.tasks] = False
+            components.append(design.components(is_remaining_task))
         return components
 
     @cached_property
     def is_connected(self) -> Mask:
         """Models that remain connected with most models of their component without any unit."""
         is_connected = np.ones(self.model.design.n_models, bool)
-        whole = self.model.components
-        for components in self._components_without:
-            for component in range(int(whole.max()) + 1):
-                models = np.flatnonzero(whole == component)
-                sizes = np.bincount(components[models])
-                is_connected[models] &= components[models] == sizes.argmax()
-                if len(models) > 1 and sizes.max() == 1:
+        components = self.model.components
+        for components_without_unit in self._components_without:
+            for component in range(int(components.max()) + 1):
+                # The models that are in the largest part of their component without the unit.
+                models = np.flatnonzero(components == component)
+                part_of_model = components_without_unit[models]
+                part_sizes = np.bincount(part_of_model)
+                is_connected[models] &= part_of_model == part_sizes.argmax()
+                falls_apart = len(models) > 1 and part_sizes.max() == 1
+                if falls_apart:
                     is_connected[models] = False
         return is_connected
 
@@ -294,8 +313,8 @@ class TaskJackknife:
         design = self.model.design
         laplacian = design.laplacian(design.weights)
         for kind, components in zip(self.kinds, self._components_without, strict=True):
-            without = laplacian - design.laplacian(design.weights, kind.tasks)
-            yield kind, laplacian_inverse(without, components)
+            laplacian_without_unit = laplacian - design.laplacian(design.weights, kind.tasks)
+            yield kind, laplacian_inverse(laplacian_without_unit, components)
 
     def leave_out(self, reference: Array) -> LeaveTaskOut:
         """Compute the changes of all effects, and how much each unit adds to their variances.
@@ -307,37 +326,50 @@ class TaskJackknife:
         """
         model = self.model
         design = model.design
-        weighted = model.residuals * design.weights
+        weighted_residuals = model.residuals * design.weights
         gradients = np.zeros((design.n_models, design.n_units))
         for unit, tasks in enumerate(design.tasks_by_unit):
-            gradients[:, unit] = weighted[:, tasks].sum(axis=1)
-        noise = model.inverse @ design.laplacian(design.weights**2) @ model.inverse
-        n_rows = design.n_models + 1
+            gradients[:, unit] = weighted_residuals[:, tasks].sum(axis=1)
+
+        # Covariance of the effects if the errors of all cells have the variance 1.
+        noise_laplacian = design.laplacian(design.weights**2)
+        effect_covariance = model.inverse @ noise_laplacian @ model.inverse
+
+        n_rows = design.n_models + 1  # the models and the reference
         changes = np.empty((n_rows, design.n_units))
-        total = np.zeros((n_rows, n_rows))
-        total_of_squares = np.zeros((n_rows, n_rows))
+        total_variances = np.zeros((n_rows, n_rows))
+        total_squares = np.zeros((n_rows, n_rows))
         unit_shares = np.empty(design.n_units)
         for kind, inverse in self._inverses():
-            models_change = inverse @ gradients[:, kind.units]
-            changes[:, kind.units] = _append_row(models_change, reference)
-            covariance = _append_row(inverse @ self._noise_of(kind, noise), reference)
-            covariance = _append_row((covariance @ inverse).T, reference)
+            changes[:, kind.units] = _append_reference(
+                inverse @ gradients[:, kind.units], reference
+            )
+
+            # Covariance of these changes, with a row and a column for the reference.
+            gradient_covariance = self._gradient_covariance(kind, effect_covariance)
+            covariance = _append_reference(inverse @ gradient_covariance, reference)
+            covariance = _append_reference((covariance @ inverse).T, reference)
             variances = difference_variances(covariance)
             unit_shares[kind.units] = variances[:-1, :-1].sum()
-            total += len(kind.units) * variances
-            total_of_squares += len(kind.units) * variances**2
-        return LeaveTaskOut(changes, total, total_of_squares, unit_shares)
+            n_units = len(kind.units)
+            total_variances += n_units * variances
+            total_squares += n_units * variances**2
+        return LeaveTaskOut(changes, total_variances, total_squares, unit_shares)
 
-    def _noise_of(self, kind: UnitKind, noise: Array) -> Array:
+    def _gradient_covariance(self, kind: UnitKind, effect_covariance: Array) -> Array:
         """Covariance of ``d_u − L_u r`` if the errors of all cells have variance 1.
 
         It is N_u − N_u P L_u − L_u P N_u + L_u P N P L_u, with N the Laplacian of squared weights.
         """
         design = self.model.design
         weights = design.weights
-        unit_noise = design.laplacian(weights**2, kind.tasks)
-        crossed = design.center(self.model.inverse @ unit_noise, kind.tasks, weights)
-        shared = design.center(design.center(noise, kind.tasks, weights).T, kind.tasks, weights)
+
+        def multiply_unit_laplacian(values: Array) -> Array:
+            return design.multiply_laplacian(values, kind.tasks, weights)
+
+        unit_noise = design.laplacian(weights**2, kind.tasks)  # N_u
+        crossed = multiply_unit_laplacian(self.model.inverse @ unit_noise)  # L_u P N_u
+        shared = multiply_unit_laplacian(multiply_unit_laplacian(effect_covariance).T)
         return unit_noise - crossed - crossed.T + shared
 
 
@@ -364,18 +396,22 @@ class LeaveTaskOut(NamedTuple):
     @property
     def effective_units(self) -> Array:
         """Effective number of units of each difference, ``(Σ G_uu)² / Σ G_uu²``."""
-        squares = self.squared_variances
-        ones = np.ones_like(squares)
-        return np.divide(self.variances**2, squares, out=ones, where=squares > 0)
+        effective_number = np.ones_like(self.squared_variances)
+        has_variance = self.squared_variances > 0
+        np.divide(
+            self.variances**2, self.squared_variances, out=effective_number, where=has_variance
+        )
+        return effective_number
 
     @property
     def root(self) -> Array:
         """Root F of the covariance V = F Fᵀ."""
         n_units = self.changes.shape[1]
-        return np.asarray(np.sqrt((n_units - 1) / n_units) * self.changes)
+        jackknife_factor = (n_units - 1) / n_units
+        return np.asarray(np.sqrt(jackknife_factor) * self.changes)
 
 
-def _append_row(values: Array, reference: Array) -> Array:
+def _append_reference(values: Array, reference: Array) -> Array:
     """Append the weighted mean of the rows."""
     return np.vstack([values, reference @ values])
 
