@@ -47,7 +47,8 @@ def has_curves(estimator: BaseEstimator) -> bool:
     """Whether an estimator is a Pipeline that ends in `HingeFeatures` and a ranker."""
     if not isinstance(estimator, Pipeline) or len(estimator.steps) < 2:
         return False
-    return isinstance(estimator.steps[-2][1], HingeFeatures)
+    _, last_transformer = estimator.steps[-2]
+    return isinstance(last_transformer, HingeFeatures)
 
 
 def feature_curves(
@@ -82,44 +83,53 @@ def feature_curves(
             "HingeFeatures and a linear ranker."
         )
     scalers = estimator[:-2]
-    items = np.asarray(as_array(X), dtype=np.float64)
-    scaled = items
+    _, hinges = estimator.steps[-2]
+    _, ranker = estimator.steps[-1]
+    values = np.asarray(as_array(X), dtype=np.float64)
+    scaled_values = values
     if len(scalers):
-        scaled = np.asarray(transform_step(scalers, X, groups))
-    is_affine = all(isinstance(scaler, AFFINE_SCALERS) for _, scaler in scalers.steps)
+        scaled_values = np.asarray(transform_step(scalers, X, groups))
     if names is None:
         names = column_names(X)
-    if is_affine:  # a scaled value stands for one value of the column
-        x = items
+
+    # Draw over the values of the column, if a scaled value stands for one of them
+    is_affine = all(isinstance(scaler, AFFINE_SCALERS) for _, scaler in scalers.steps)
+    if is_affine:
+        x = values
         scale = "value"
     else:
-        names = [str(name) for name in scalers.get_feature_names_out(names)]
-        x = scaled
+        x = scaled_values
         scale = "scaled value"
-    names = name_columns(names, scaled.shape[1])
-    added = _contributions(estimator.steps[-2][1], estimator.steps[-1][1], scaled)
-    curves = [_curve(names[j], x[:, j], added[:, j]) for j in range(len(names))]
+        names = [str(name) for name in scalers.get_feature_names_out(names)]
+    names = name_columns(names, scaled_values.shape[1])
+
+    contributions = _contributions_of_features(hinges, ranker, scaled_values)
+    curves = [_make_curve(name, x[:, j], contributions[:, j]) for j, name in enumerate(names)]
     curves.sort(key=lambda curve: -curve.spread)
     return curves, scale
 
 
-def _contributions(hinges: HingeFeatures, ranker: RankerMixin, scaled: Array) -> Array:
+def _contributions_of_features(
+    hinges: HingeFeatures, ranker: RankerMixin, scaled_values: Array
+) -> Array:
     """Return the centered contribution of each feature to the score of each item."""
+    # Features of the ranker: the values themselves, then max(value − knot, 0) for all knots
     weights = linear_weights(ranker).weights
-    slopes = weights[: hinges.n_features_in_]
+    value_weights = weights[: hinges.n_features_in_]
     hinge_weights = weights[hinges.n_features_in_ :]
-    added = np.empty_like(scaled)
-    for j, values in enumerate(scaled.T):
+    contributions = np.empty_like(scaled_values)
+    for j, values in enumerate(scaled_values.T):
         is_of_feature = hinges.columns_ == j
         hinge_values = np.maximum(values[:, None] - hinges.knots_[is_of_feature], 0.0)
-        contribution = slopes[j] * values + hinge_values @ hinge_weights[is_of_feature]
-        added[:, j] = contribution - contribution.mean()
-    return added
+        contribution = value_weights[j] * values + hinge_values @ hinge_weights[is_of_feature]
+        contributions[:, j] = contribution - contribution.mean()
+    return contributions
 
 
-def _curve(name: str, x: Array, added: Array) -> FeatureCurve:
+def _make_curve(name: str, x: Array, contribution: Array) -> FeatureCurve:
     """Return at most `N_POINTS` points of a curve, in ascending order of x."""
-    order = np.argsort(x, kind="stable")
-    positions = np.unique(np.linspace(0, len(x) - 1, N_POINTS).astype(int))
-    points = order[positions]
-    return FeatureCurve(name, x[points], added[points], float(added.std()))
+    # At most N_POINTS items, at equal steps of their rank
+    items_by_x = np.argsort(x, kind="stable")
+    ranks = np.unique(np.linspace(0, len(x) - 1, N_POINTS).astype(int))
+    items = items_by_x[ranks]
+    return FeatureCurve(name, x[items], contribution[items], float(contribution.std()))

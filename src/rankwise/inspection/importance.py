@@ -74,7 +74,8 @@ class PermutationImportance:
     score: float
 
     def __iter__(self) -> Iterator[ImportanceRow]:
-        for j in np.argsort(-self.importance, kind="stable"):
+        most_important_first = np.argsort(-self.importance, kind="stable")
+        for j in most_important_first:
             yield ImportanceRow(
                 name=self.names[j],
                 importance=float(self.importance[j]),
@@ -88,14 +89,22 @@ class PermutationImportance:
 
     def __repr__(self) -> str:
         header = ["column", f"loss of {self.metric.name}", "low", "high"]
-        rows = [
-            [name, f"{value:.4f} ± {error:.4f}", f"{low:.4f}", f"{high:.4f}"]
-            for name, value, error, low, high in list(self)[:MAX_ROWS]
-        ]
+        cells = []
+        for row in list(self)[:MAX_ROWS]:
+            loss = f"{row.importance:.4f} ± {row.standard_error:.4f}"
+            cells.append([row.name, loss, f"{row.low:.4f}", f"{row.high:.4f}"])
         notes = []
         if len(self) > MAX_ROWS:
             notes.append(f"… and {len(self) - MAX_ROWS} more")
-        return TextTable(header, rows, notes=notes).text()
+        return TextTable(header, cells, notes=notes).text()
+
+
+class _AverageLosses(NamedTuple):
+    """Mean loss of each column, its standard error, and the degrees of freedom of Student's t."""
+
+    mean: Array
+    standard_error: Array
+    degrees_of_freedom: int
 
 
 @single_threaded
@@ -173,45 +182,48 @@ def permutation_importance(
         raise ValueError(f"confidence={confidence!r}; expected a number between 0 and 1.")
     metric = get_metric(scoring)
     y, groups = _unpack_relevance(y, groups)
-    relevance, scores, encoded, _ = check_data(y, predict_items(model, X, groups), groups)
-    if scores.ndim != 1:
-        raise ValueError(f"the model predicts shape {scores.shape}; expected one output.")
+    data = check_data(y, predict_items(model, X, groups), groups)
+    if data.score.ndim != 1:
+        raise ValueError(f"the model predicts shape {data.score.shape}; expected one output.")
     names = column_names(X)
     if names is None:
         X = as_matrix(X)
         names = name_columns(input_columns(model, X), X.shape[1])
-    targets = GroupedTargets(relevance, encoded)
-    unpermuted = metric.by_group(Ranking(targets, scores)).values
-    if np.isnan(unpermuted).all():
-        place = f"for each of the {encoded.n_groups} groups"
-        raise metric.undefined_error(place, "Check y and groups.")
 
-    def permuted_values(j: int, order: Indices) -> Array:
-        """The metric in each group if column j is permuted."""
+    # The metric in each group without permutation
+    targets = GroupedTargets(data.y, data.groups)
+    unpermuted_values = metric.by_group(Ranking(targets, data.score)).values
+    n_groups = data.groups.n_groups
+    if np.isnan(unpermuted_values).all():
+        raise metric.undefined_error(f"for each of the {n_groups} groups", "Check y and groups.")
+
+    def values_with_permuted_column(j: int, order: Indices) -> Array:
+        """The metric in each group if column j is in another order."""
         predicted = predict_items(model, with_permuted_column(X, j, order), groups)
-        permuted_scores = np.asarray(predicted, np.float64).reshape(scores.shape)
-        return metric.by_group(Ranking(targets, permuted_scores)).values
+        scores = np.asarray(predicted, np.float64).reshape(data.score.shape)
+        return metric.by_group(Ranking(targets, scores)).values
 
-    losses = np.empty((len(names), n_repeats, encoded.n_groups))
+    losses = np.empty((len(names), n_repeats, n_groups))
     rng = np.random.default_rng(random_state)
     for repeat in range(n_repeats):
-        order = _permute_inside_groups(encoded, rng)
+        order = _permute_inside_groups(data.groups, rng)
         for j in range(len(names)):
-            losses[j, repeat] = unpermuted - permuted_values(j, order)
+            losses[j, repeat] = unpermuted_values - values_with_permuted_column(j, order)
     if not metric.greater_is_better:
         losses = -losses
 
-    importance, error, freedom = _average_losses(losses)
-    half_width = scipy.stats.t.ppf(0.5 + confidence / 2, freedom) * error
+    average = _average_losses(losses)
+    quantile = scipy.stats.t.ppf(0.5 + confidence / 2, average.degrees_of_freedom)
+    half_width = quantile * average.standard_error
     return PermutationImportance(
         names=names,
-        importance=importance,
-        standard_error=error,
-        low=importance - half_width,
-        high=importance + half_width,
+        importance=average.mean,
+        standard_error=average.standard_error,
+        low=average.mean - half_width,
+        high=average.mean + half_width,
         per_group=losses,
         metric=metric,
-        score=float(nanmean(unpermuted)),
+        score=float(nanmean(unpermuted_values)),
     )
 
 
@@ -228,28 +240,36 @@ def _unpack_relevance(
     return y.y, groups
 
 
-def _average_losses(losses: Array) -> tuple[Array, Array, int]:
-    """Mean of each column, its standard error, and the degrees of freedom.
+def _average_losses(losses: Array) -> _AverageLosses:
+    """Average the losses of each column, of shape (n_columns, n_repeats, n_groups).
 
     The units of the standard error are the groups, or the repeats if only one group has a value.
     """
     _, n_repeats, _ = losses.shape
-    has_value = ~np.isnan(losses).all(axis=(0, 1))
-    n_groups = int(has_value.sum())
-    if n_groups > 1:
-        by_unit = losses.mean(axis=1)
-        n_units = n_groups
+    group_has_value = ~np.isnan(losses).all(axis=(0, 1))
+    n_groups_with_value = int(group_has_value.sum())
+    if n_groups_with_value > 1:
+        losses_by_unit = losses.mean(axis=1)  # (n_columns, n_groups)
+        n_units = n_groups_with_value
     else:
-        by_unit = np.nanmean(losses, axis=2)
+        losses_by_unit = np.nanmean(losses, axis=2)  # (n_columns, n_repeats)
         n_units = n_repeats
-    return nanmean(by_unit.T), standard_error(by_unit.T), max(n_units - 1, 1)
+    return _AverageLosses(
+        mean=nanmean(losses_by_unit.T),
+        standard_error=standard_error(losses_by_unit.T),
+        degrees_of_freedom=max(n_units - 1, 1),
+    )
 
 
 def _permute_inside_groups(groups: Groups, rng: np.random.Generator) -> Indices:
     """Return another item of the same group for each item."""
-    order = np.empty(len(groups.codes), dtype=np.intp)
-    order[groups.order] = np.lexsort((rng.random(len(groups.codes)), groups.codes))
-    return order
+    n_items = len(groups.codes)
+    # Both list the items group after group; one of them in random order inside each group
+    items_by_group = groups.order
+    shuffled_by_group = np.lexsort((rng.random(n_items), groups.codes))
+    permuted_item = np.empty(n_items, dtype=np.intp)
+    permuted_item[items_by_group] = shuffled_by_group
+    return permuted_item
 
 
 def with_permuted_column(X: MatrixLike, j: int, order: Indices) -> MatrixLike:
@@ -257,8 +277,11 @@ def with_permuted_column(X: MatrixLike, j: int, order: Indices) -> MatrixLike:
     frame = narwhals_frame(X)
     if frame is not None:
         name = frame.columns[j]
-        return frame.with_columns(frame[name][order].alias(name)).to_native()
-    columns = [X[:, :j], X[:, [j]][order], X[:, j + 1 :]]
+        permuted_column = frame[name][order].alias(name)
+        return frame.with_columns(permuted_column).to_native()
+    columns_before = X[:, :j]
+    permuted = X[:, [j]][order]
+    columns_after = X[:, j + 1 :]
     if sp.issparse(X):
-        return sp.hstack(columns, format="csr")
-    return np.hstack(columns)
+        return sp.hstack([columns_before, permuted, columns_after], format="csr")
+    return np.hstack([columns_before, permuted, columns_after])

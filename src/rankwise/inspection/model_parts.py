@@ -83,8 +83,9 @@ class ModelParts(NamedTuple):
         coef = getattr(self.learner, "coef_", None)  # for example a linear model of scikit-learn
         if coef is None:
             return None
-        dense = coef.toarray() if sp.issparse(coef) else coef
-        weights = np.asarray(dense, dtype=np.float64)
+        if sp.issparse(coef):
+            coef = coef.toarray()
+        weights = np.asarray(coef, dtype=np.float64)
         has_one_output = weights.size == weights.shape[-1]
         if not has_one_output:
             return None
@@ -98,20 +99,28 @@ def unwrap(model: BaseEstimator) -> ModelParts:
     steps: list[tuple[str, TransformerMixin]] = []
     search = ""
     calibrated: CalibratedRanker | None = None
-    steps_before: Pipeline | None = None
+    steps_before_calibrated: Pipeline | None = None
+    # Take off one layer at a time, until the learner is left
     while True:
+        is_search = hasattr(model, "best_estimator_") and not isinstance(model, RankerMixin)
         if isinstance(model, Pipeline):
             steps += [step for step in model.steps[:-1] if not is_passthrough(step[1])]
-            model = model.steps[-1][1]
+            _, model = model.steps[-1]
         elif isinstance(model, CalibratedRanker):
             calibrated = model
-            steps_before = _pipeline(steps)
+            steps_before_calibrated = _pipeline(steps)
             model = model.estimator_
-        elif hasattr(model, "best_estimator_") and not isinstance(model, RankerMixin):
+        elif is_search:
             search = type(model).__name__
             model = model.best_estimator_
         else:
-            return ModelParts(_pipeline(steps), model, search, calibrated, steps_before)
+            return ModelParts(
+                steps=_pipeline(steps),
+                learner=model,
+                search=search,
+                calibrated=calibrated,
+                steps_before=steps_before_calibrated,
+            )
 
 
 def _pipeline(steps: list[tuple[str, TransformerMixin]]) -> Pipeline | None:

@@ -76,17 +76,29 @@ class PairContributions:
         return len(self.names)
 
     def __repr__(self) -> str:
-        rows = []
+        cells = []
         for row in list(self)[:MAX_ROWS]:
-            contribution = f"{row.contribution:+.4g}" if row.contribution else "0"
+            contribution = "0"
+            if row.contribution:
+                contribution = f"{row.contribution:+.4g}"
             if self.standard_error.any():
                 contribution += f" ± {row.standard_error:.2g}"
-            rows.append([row.name, _cell(row.first), _cell(row.second), contribution])
+            cells.append(
+                [row.name, _format_cell(row.first), _format_cell(row.second), contribution]
+            )
+        cells.append(["sum", "", "", f"{self.difference:+.4g}"])
         notes = []
         if len(self) > MAX_ROWS:
             notes.append(f"… and {len(self) - MAX_ROWS} more")
-        rows.append(["sum", "", "", f"{self.difference:+.4g}"])
-        return TextTable(["column", "first", "second", "contribution"], rows, notes=notes).text()
+        return TextTable(["column", "first", "second", "contribution"], cells, notes=notes).text()
+
+
+class _GroupOfPair(NamedTuple):
+    """The group of two items: its rows, their group labels, and the positions of the two."""
+
+    X: MatrixLike
+    groups: ArrayLike | None
+    positions: Indices
 
 
 @single_threaded
@@ -157,51 +169,56 @@ def pair_contributions(
     sum                              +5
     """
     n_orders = check_int("n_orders", n_orders, least=1)
-    rows, group_labels, positions = _rows_of_the_group(X, groups, first, second)
+    group = _select_group_of_pair(X, groups, first, second)
+    rows = group.X
     names = column_names(rows)
     if names is None:
         rows = as_matrix(rows)
         names = name_columns(input_columns(model, X), rows.shape[1])
-    values_of_first = _row_values(rows, positions[0])
-    values_of_second = _row_values(rows, positions[1])
-    are_equal = map(_are_equal, values_of_first, values_of_second)
-    differing = [j for j, is_equal in enumerate(are_equal) if not is_equal]
+    position_of_first, position_of_second = group.positions
+    values_of_first = _values_of_row(rows, position_of_first)
+    values_of_second = _values_of_row(rows, position_of_second)
+    differing_columns = [
+        j for j in range(len(names)) if not _are_equal(values_of_first[j], values_of_second[j])
+    ]
+    order_with_exchanged_pair = np.arange(rows.shape[0])
+    order_with_exchanged_pair[group.positions] = group.positions[::-1]
 
-    exchange = np.arange(rows.shape[0])
-    exchange[positions] = positions[::-1]
-
-    def difference(own_columns: frozenset[int]) -> float:
-        """Difference of the scores if the items exchange all other columns."""
-        mixed = rows
-        for j in differing:
+    def difference_of_scores(own_columns: frozenset[int]) -> float:
+        """First minus second score, if both items exchange their values in all other columns."""
+        mixed_rows = rows
+        for j in differing_columns:
             if j not in own_columns:
-                mixed = with_permuted_column(mixed, j, exchange)
-        scores = np.asarray(predict_items(model, mixed, group_labels), dtype=np.float64)
-        if scores.reshape(len(exchange), -1).shape[1] != 1:
+                mixed_rows = with_permuted_column(mixed_rows, j, order_with_exchanged_pair)
+        scores = np.asarray(predict_items(model, mixed_rows, group.groups), dtype=np.float64)
+        if scores.size != len(order_with_exchanged_pair):
             raise ValueError(f"the model predicts shape {scores.shape}; expected one output.")
-        by_item = scores.ravel()
-        return float(by_item[positions[0]] - by_item[positions[1]])
+        score_of_item = scores.ravel()
+        return float(score_of_item[position_of_first] - score_of_item[position_of_second])
 
-    mean, error = _shapley_values(difference, differing, n_orders, random_state)
-    values = np.zeros(len(names))
+    shapley = _shapley_values(difference_of_scores, differing_columns, n_orders, random_state)
+    contributions = np.zeros(len(names))
     standard_error = np.zeros(len(names))
-    values[differing] = mean
-    standard_error[differing] = error
+    contributions[differing_columns] = shapley.mean
+    standard_error[differing_columns] = shapley.standard_error
     return PairContributions(
         names=names,
         first=values_of_first,
         second=values_of_second,
-        values=values,
+        values=contributions,
         standard_error=standard_error,
-        difference=difference(frozenset(differing)),
+        difference=difference_of_scores(frozenset(differing_columns)),
     )
 
 
-def _rows_of_the_group(
+def _select_group_of_pair(
     X: MatrixLike, groups: ArrayLike | None, first: int, second: int
-) -> tuple[MatrixLike, ArrayLike | None, Indices]:
+) -> _GroupOfPair:
     """Return the items of the group of both items, their labels, and the positions of the two."""
-    n_items = X.shape[0] if hasattr(X, "shape") else len(X)
+    if hasattr(X, "shape"):
+        n_items = X.shape[0]
+    else:
+        n_items = len(X)
     first = check_int("first", first, least=0)
     second = check_int("second", second, least=0)
     for name, row in (("first", first), ("second", second)):
@@ -210,23 +227,34 @@ def _rows_of_the_group(
     if first == second:
         raise ValueError(f"first and second are both row {first}; pass two different rows.")
     if groups is None:
-        return X, None, np.array([first, second])
+        return _GroupOfPair(X, None, np.array([first, second]))
     codes = encode_groups(groups, n_items).codes
     if codes[first] != codes[second]:
         raise ValueError(
             f"rows {first} and {second} are in different groups, and scores of different groups "
             "cannot be compared; pass two rows of one group."
         )
-    members = np.flatnonzero(codes == codes[first])
-    positions = np.searchsorted(members, [first, second])
-    return take_rows(X, members), codes[members], positions
+    rows_of_group = np.flatnonzero(codes == codes[first])
+    positions = np.searchsorted(rows_of_group, [first, second])
+    return _GroupOfPair(take_rows(X, rows_of_group), codes[rows_of_group], positions)
 
 
-def _row_values(X: MatrixLike, row: int) -> list[object]:
+class _ShapleyValues(NamedTuple):
+    """Shapley value of each column, and the standard error of its estimate."""
+
+    mean: Array
+    standard_error: Array
+
+
+def _values_of_row(X: MatrixLike, row: int) -> list[object]:
     """Return the values of one item."""
     frame = narwhals_frame(X)
     if frame is not None:
-        return [None if column.is_null()[row] else column[row] for column in frame.iter_columns()]
+        values: list[object] = []
+        for column in frame.iter_columns():
+            is_missing = column.is_null()[row]
+            values.append(None if is_missing else column[row])
+        return values
     if sp.issparse(X):
         return list(X[[row]].toarray().ravel())
     return list(X[row])
@@ -243,40 +271,46 @@ def _are_equal(first: object, second: object) -> bool:
 
 
 def _shapley_values(
-    difference: Callable[[frozenset[int]], float],
+    value_of_coalition: Callable[[frozenset[int]], float],
     columns: list[int],
     n_orders: int,
     random_state: int | np.random.Generator,
-) -> tuple[Array, Array]:
+) -> _ShapleyValues:
     """Mean contribution of each column over orders of the columns, and its standard error."""
     computed: dict[frozenset[int], float] = {}
 
-    def half_difference(own_columns: frozenset[int]) -> float:
-        if own_columns not in computed:
-            computed[own_columns] = difference(own_columns) / 2
-        return computed[own_columns]
+    def half_value(coalition: frozenset[int]) -> float:
+        # All columns have the value d and no columns −d, so that halves of them differ by d
+        if coalition not in computed:
+            computed[coalition] = value_of_coalition(coalition) / 2
+        return computed[coalition]
 
-    position = {j: k for k, j in enumerate(columns)}
     is_exact = len(columns) <= MAX_EXACT_COLUMNS
     if is_exact:
         orders = [list(order) for order in permutations(columns)]
     else:
         rng = np.random.default_rng(random_state)
         orders = [rng.permutation(columns).tolist() for _ in range(n_orders)]
-    steps = np.zeros((len(orders), len(columns)))
-    for k, order in enumerate(orders):
-        before: frozenset[int] = frozenset()
-        for j in order:
-            after = before | {j}
-            steps[k, position[j]] = half_difference(after) - half_difference(before)
-            before = after
-    error = np.zeros(len(columns))
+
+    # Change of the value when each column joins the columns before it in an order
+    index_of_column = {column: index for index, column in enumerate(columns)}
+    marginal_contributions = np.zeros((len(orders), len(columns)))
+    for order_number, order in enumerate(orders):
+        coalition: frozenset[int] = frozenset()
+        for column in order:
+            with_column = coalition | {column}
+            change = half_value(with_column) - half_value(coalition)
+            marginal_contributions[order_number, index_of_column[column]] = change
+            coalition = with_column
+
+    standard_error = np.zeros(len(columns))
     if not is_exact and n_orders > 1:
-        error = steps.std(axis=0, ddof=1) / math.sqrt(n_orders)
-    return steps.mean(axis=0), error
+        standard_deviation = marginal_contributions.std(axis=0, ddof=1)
+        standard_error = standard_deviation / math.sqrt(n_orders)
+    return _ShapleyValues(marginal_contributions.mean(axis=0), standard_error)
 
 
-def _cell(value: object) -> str:
+def _format_cell(value: object) -> str:
     """Text of one value in the table."""
     if isinstance(value, float | np.floating):
         return f"{value:.4g}"

@@ -43,9 +43,13 @@ class Contributions:
         """Mean of each column of X in each group."""
         codes = self.groups.codes
         sizes = self.groups.sizes
-        rows = np.arange(len(codes))
-        average = sp.csr_matrix((1.0 / sizes[codes], (codes, rows)), shape=(len(sizes), len(codes)))
-        return average @ self.X
+        n_items = len(codes)
+        # A sparse matrix of shape (n_groups, n_items) that takes the mean of each group
+        weight_of_item = 1.0 / sizes[codes]
+        averaging = sp.csr_matrix(
+            (weight_of_item, (codes, np.arange(n_items))), shape=(len(sizes), n_items)
+        )
+        return averaging @ self.X
 
     @cached_property
     def values(self) -> Array:
@@ -53,7 +57,9 @@ class Contributions:
 
         Their sum over the columns is the score of the item minus the mean score of its group.
         """
-        return self.of(np.arange(len(self.groups.codes)), np.arange(len(self.weights)))
+        all_items = np.arange(len(self.groups.codes))
+        all_columns = np.arange(len(self.weights))
+        return self.of(all_items, all_columns)
 
     def of(self, items: Indices, columns: Indices) -> Array:
         """Return the contributions of some columns to some items.
@@ -75,20 +81,23 @@ class Contributions:
     @cached_property
     def scores(self) -> Array:
         """Scores of the items minus the mean of their group: the sum of `values`."""
-        means = self.means @ self.weights
-        return np.asarray(self.X @ self.weights - means[self.groups.codes])
+        mean_score_of_group = self.means @ self.weights
+        return np.asarray(self.X @ self.weights - mean_score_of_group[self.groups.codes])
 
     @cached_property
     def spread(self) -> Array:
         """Standard deviation of the contributions of each column inside groups."""
         n_items = len(self.groups.codes)
         if sp.issparse(self.X):
+            # Σ (x − mean)² = Σ x² − Σ n_g mean_g², which keeps the matrices sparse
             sum_of_squares = np.ones(n_items) @ self.X.multiply(self.X)
-            between_groups = self.groups.sizes @ self.means.multiply(self.means)
-            total = np.maximum(sum_of_squares - between_groups, 0.0)
+            squares_of_means = self.groups.sizes @ self.means.multiply(self.means)
+            squares_within_groups = np.maximum(sum_of_squares - squares_of_means, 0.0)
         else:
-            total = ((self.X - self.means[self.groups.codes]) ** 2).sum(axis=0)
-        return np.asarray(np.abs(self.weights) * np.sqrt(total / n_items))
+            centered = self.X - self.means[self.groups.codes]
+            squares_within_groups = (centered**2).sum(axis=0)
+        standard_deviation = np.sqrt(squares_within_groups / n_items)
+        return np.asarray(np.abs(self.weights) * standard_deviation)
 
     @cached_property
     def share(self) -> Array:
@@ -98,12 +107,13 @@ class Contributions:
         scores f. The shares sum to 1; the share of a column
         that opposes the other columns is negative.
         """
-        largest = float(np.abs(self.scores).max())
-        if largest == 0.0:
+        largest_score = float(np.abs(self.scores).max())
+        if largest_score == 0.0:
             return np.zeros(len(self.weights))
-        scaled = self.scores / largest  # so that squares neither overflow nor underflow
-        covariance = (self.weights / largest) * (self.X.T @ scaled)
-        return np.asarray(covariance / (scaled @ scaled))
+        # Covariance of each contribution with the score, divided by the variance of the score
+        scaled_scores = self.scores / largest_score  # squares neither overflow nor underflow
+        covariance = (self.weights / largest_score) * (self.X.T @ scaled_scores)
+        return np.asarray(covariance / (scaled_scores @ scaled_scores))
 
 
 def contributions(
@@ -165,32 +175,39 @@ def contributions(
            [ 0.9 , -2.35]])
     """
     check_option("by", by, ("column", "feature"))
-    unwrapped = unwrap(model)
-    weights = unwrapped.weights()
+    parts = unwrap(model)
+    weights = parts.weights()
     if weights is None:
         raise ValueError(
-            f"{unwrapped.name} does not have one weight for each feature: it is not linear, has "
+            f"{parts.name} does not have one weight for each feature: it is not linear, has "
             "several outputs, or is not a ranker. permutation_importance accepts any model."
         )
-    features = unwrapped.features(X, groups)
-    encoded = encode_groups(groups, features.shape[0])
+    features = parts.features(X, groups)
+    encoded_groups = encode_groups(groups, features.shape[0])
     first_step = model
-    if unwrapped.steps is not None:
-        first_step = unwrapped.steps
+    if parts.steps is not None:
+        first_step = parts.steps
+    column_names = input_columns(first_step, X)
+    if by == "feature" or parts.steps is None:
+        feature_names = parts.feature_names(column_names, len(weights))
+        return Contributions(weights, features, encoded_groups, feature_names)
+
+    # Sum the weighted features of each column
     n_columns = getattr(first_step, "n_features_in_", len(weights))
-    names = input_columns(first_step, X)
-    if by == "feature" or unwrapped.steps is None:
-        return Contributions(
-            weights, features, encoded, unwrapped.feature_names(names, len(weights))
-        )
-    sources = input_column_of_feature(unwrapped.steps, n_columns)
-    if sources is None:
+    column_of_feature = input_column_of_feature(parts.steps, n_columns)
+    if column_of_feature is None:
         raise ValueError(
-            f"a step of {', '.join(unwrapped.step_names)} combines several columns in a feature; "
+            f"a step of {', '.join(parts.step_names)} combines several columns in a feature; "
             "pass by='feature' for the contributions of the features."
         )
+    n_features = len(column_of_feature)
     features_to_columns = sp.csr_array(
-        (weights, (np.arange(len(sources)), sources)), (len(sources), n_columns)
+        (weights, (np.arange(n_features), column_of_feature)), (n_features, n_columns)
     )
-    by_column = features @ features_to_columns
-    return Contributions(np.ones(n_columns), by_column, encoded, name_columns(names, n_columns))
+    contributions_of_columns = features @ features_to_columns
+    return Contributions(
+        weights=np.ones(n_columns),
+        X=contributions_of_columns,
+        groups=encoded_groups,
+        names=name_columns(column_names, n_columns),
+    )

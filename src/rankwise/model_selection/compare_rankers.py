@@ -154,8 +154,12 @@ def compare(
     >>> print(comparison.summary())
     linear − rbf: +0.1600 (95% interval +0.0760 to +0.2440, p = 0.002; paired t test over 10 groups); 80% of such studies would detect 0.1169.
     """  # noqa: E501
-    direction = _direction(greater_is_better, metric, are_runs=qrels is not None)
-    settings = ComparisonSettings(direction, test, baseline, correction, confidence, difference)
+    greater_is_better = _resolve_greater_is_better(
+        greater_is_better, metric, are_runs=qrels is not None
+    )
+    settings = ComparisonSettings(
+        greater_is_better, test, baseline, correction, confidence, difference
+    )
     settings.check()
     if qrels is not None:
         if items is not None:
@@ -177,7 +181,7 @@ def compare(
     return compare_values(paired, settings)
 
 
-def _direction(
+def _resolve_greater_is_better(
     greater_is_better: bool | None,
     metric: MetricName | RunMetricName | None,
     *,
@@ -237,16 +241,21 @@ def _compare_runs(
         unjudged=unjudged,
         confidence=settings.confidence,
     )
-    by_run = {name: evaluation.per_query(run_metric, name)[None] for name in evaluation.runs}
-    paired = PairedValues(by_run, evaluation.queries.astype(object), None)
+
+    # Values of each run as one seed, shape (1, n_queries)
+    values = {}
+    for name in evaluation.runs:
+        values[name] = evaluation.per_query(run_metric, name)[None]
+    paired = PairedValues(values, labels=evaluation.queries.astype(object), clusters=None)
     paired = paired.with_clusters(clusters).complete()
     _warn_about_doubtful_tests(paired, settings)
     comparison = compare_values(paired, settings)
+
     bounds = {}
     if unjudged == "bounds":
         for row in comparison.rows:
-            pair = [runs_by_name[row.a], runs_by_name[row.b]]
-            bounds[row.a, row.b] = bounds_of_runs(judgments, pair, run_metric)
+            compared_runs = [runs_by_name[row.a], runs_by_name[row.b]]
+            bounds[row.a, row.b] = bounds_of_runs(judgments, compared_runs, run_metric)
     return replace(comparison, evaluation=evaluation, bounds=bounds)
 
 
