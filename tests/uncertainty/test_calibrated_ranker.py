@@ -24,7 +24,7 @@ from rankwise import (
 )
 from rankwise.datasets import make_ranking
 from rankwise.model_selection.scorer import needs_groups, predict_items
-from rankwise.uncertainty.calibrated_ranker import fit_map, held_out_pairs, reliability
+from rankwise.uncertainty.calibrated_ranker import fit_probability_map, held_out_pairs, reliability
 from rankwise.uncertainty.jackknife_errors import leave_units_out
 from tests.oracle_uncertainty import refit_without, weights_in_long_double
 
@@ -104,7 +104,7 @@ def test_the_curve_has_the_least_logarithmic_loss():
     error = rng.uniform(0.1, 2, size=4000)
     d = rng.normal(0, 1.5, size=4000)
     sign = np.where(rng.random(4000) < expit(2 * d / np.sqrt(1 + 3 * error**2)), 1, -1)
-    curve = fit_map(sign * d, error)
+    curve = fit_probability_map(sign * d, error)
     assert 1.6 < curve.slope < 2.5
     assert 1.5 < curve.error_weight < 6
 
@@ -118,11 +118,11 @@ def test_the_curve_has_the_least_logarithmic_loss():
 
 
 def test_a_curve_without_mistakes_is_finite_and_a_useless_one_is_flat():
-    steep = fit_map(np.full(50, 2.0), np.full(50, 0.1))
+    steep = fit_probability_map(np.full(50, 2.0), np.full(50, 0.1))
     assert 0.95 < steep.probability(np.array([2.0]), np.array([0.1]))[0] < 1
-    flat = fit_map(np.r_[-np.ones(60), np.ones(40)], np.ones(100))
+    flat = fit_probability_map(np.r_[-np.ones(60), np.ones(40)], np.ones(100))
     assert flat.probability(np.array([5.0]), np.array([1.0]))[0] == pytest.approx(0.5, abs=1e-3)
-    assert fit_map(np.zeros(5), np.zeros(5)).probability(np.ones(1), np.ones(1)) == 0.5
+    assert fit_probability_map(np.zeros(5), np.zeros(5)).probability(np.ones(1), np.ones(1)) == 0.5
 
 
 @pytest.mark.parametrize("units", [[1.0, 1e12, 1.0], [1e8, 1e8, 1e8], [1e-8, 1.0, 1e8]])
@@ -144,10 +144,12 @@ def test_units_of_the_columns_cost_no_digits_of_the_errors_of_one_list(units):
 def test_units_of_the_scores_do_not_matter():
     rng = np.random.default_rng(0)
     d, error = rng.normal(1, 1, size=500), rng.uniform(0, 1, size=500)
-    one = fit_map(d, error).probability(d, error)
+    one = fit_probability_map(d, error).probability(d, error)
     for scale in (1e12, 1e-12):
         np.testing.assert_allclose(
-            fit_map(scale * d, scale * error).probability(scale * d, scale * error), one, rtol=1e-6
+            fit_probability_map(scale * d, scale * error).probability(scale * d, scale * error),
+            one,
+            rtol=1e-6,
         )
 
 

@@ -45,9 +45,6 @@ def curves_of_search(search: BaseEstimator) -> list[ValidationCurve]:
     """One curve for each row of ``cv_results_["mean_score"]`` of a fitted search."""
     results = search.cv_results_
     best_params = search.best_params_
-    parameter = "n_basis"
-    if "alphas" in results:
-        parameter = "alpha"
     curves: list[ValidationCurve] = []
     has_chosen = False
     for k, params in enumerate(results["params"]):
@@ -56,9 +53,12 @@ def curves_of_search(search: BaseEstimator) -> list[ValidationCurve]:
         is_best = searched_params.items() <= best_params.items()
         is_chosen = is_best and not has_chosen
         has_chosen = has_chosen or is_chosen
-        x = results["n_basis"]
-        if parameter == "alpha":
+        if "alphas" in results:
+            parameter = "alpha"
             x = results["alphas"][k]
+        else:
+            parameter = "n_basis"
+            x = results["n_basis"]
         error = None
         if "standard_error" in results:
             error = results["standard_error"][k]

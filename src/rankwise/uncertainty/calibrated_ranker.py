@@ -197,29 +197,35 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         """
         max_pairs = check_int("max_pairs", self.max_pairs, least=1)
         y, groups = pack_weights(y, groups, sample_weight, X)
+
+        # The model of all data, and its standard errors from the models without each unit
         left_out = leave_units_out(
             self._wrapped_estimator(), X, y, groups, units=self.units, n_folds=self.n_folds
         )
         errors = left_out.jackknife()
-        rng = np.random.default_rng(self.random_state)
-        pairs = held_out_pairs(left_out, errors, max_pairs, rng)
-        value, error = pairs.difference
-        curve = fit_map(value, error)
-        probability = curve.probability(value, error)
-        grades, gaps = gaps_of_grades(left_out)
-        self.grades_: Array = grades
-        self.gaps_: list[Array] = gaps
         self.estimator_: BaseEstimator = errors.model
         self.units_: str = errors.units
         self.n_units_: int = errors.n_units
         self.root_: Array | None = errors.root
         self.members_: list[BaseEstimator] | None = errors.members
-        self.slope_: float = curve.slope
-        self.error_weight_: float = curve.error_weight
-        self.n_pairs_: int = len(pairs.first)
+
+        # Probabilities, fitted to held-out pairs whose first item is the better one
+        rng = np.random.default_rng(self.random_state)
+        pairs = held_out_pairs(left_out, errors, max_pairs, rng)
+        difference, error = pairs.difference
+        probability_map = fit_probability_map(difference, error)
+        self.slope_: float = probability_map.slope
+        self.error_weight_: float = probability_map.error_weight
+        probability = probability_map.probability(difference, error)
         log_probability = np.log(np.maximum(probability, SMALLEST_PROBABILITY))
         self.log_loss_: float = float(-log_probability.mean())
+        self.n_pairs_: int = len(pairs.first)
         self.reliability_: tuple[Array, ...] = tuple(reliability(probability))
+
+        # Conformity scores of prediction sets
+        grades, gaps = gaps_of_grades(left_out)
+        self.grades_: Array = grades
+        self.gaps_: list[Array] = gaps
         validate_data(self, X, skip_check_array=True)
         return self
 
@@ -357,16 +363,17 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         lists = encode_groups(groups, _num_samples(X)).codes
-        target = 0  # the best item
+        # gaps_ has the distances to the best item, then those to the items of each grade
+        index = 0
         if grade is not None:
-            target = 1 + int(np.searchsorted(self.grades_, grade))
-        if target == len(self.gaps_):
+            index = 1 + int(np.searchsorted(self.grades_, grade))
+        if index == len(self.gaps_):
             raise ValueError(
                 f"grade={grade!r}; expected one of the relevance levels of the training data, "
                 f"{self.grades_.tolist()} (empty if there are more than {LARGEST_GRADE})."
             )
         scores = np.asarray(self.predict(X, groups), dtype=np.float64)
-        return in_best_set(scores, lists, self.gaps_[target], level)
+        return in_best_set(scores, lists, self.gaps_[index], level)
 
     def predict_error(self, X: MatrixLike, groups: ArrayLike | None = None) -> Array:
         """Predict the standard error of each score relative to the mean score of its group.
@@ -383,10 +390,12 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         ndarray of shape (n_items,)
             Standard errors.
         """
+        # Root of the covariance of the scores minus the mean score of the group
         root = self.jackknife().spread(X, groups).root
         codes = encode_groups(groups, len(root)).codes
         for rows in indices_by_group(codes):
-            root[rows] -= root[rows].mean(axis=0)
+            mean_of_group = root[rows].mean(axis=0)
+            root[rows] -= mean_of_group
         return np.asarray(np.linalg.norm(root, axis=1))
 
     def jackknife(self) -> Jackknife:
@@ -483,18 +492,22 @@ def gaps_of_grades(left_out: LeftOut) -> tuple[Array, list[Array]]:
     if left_out.units.of_edges or not graph.has_relevance:
         return np.empty(0), [np.empty(0)]
     y = np.asarray(graph.y).reshape(graph.n_items)
-    unit_of = fold_of_item(left_out.units.members, graph.n_items)
-    last_unit = max_by_list(unit_of, graph.groups)
-    first_unit = -max_by_list(-unit_of, graph.groups)
-    is_split = (first_unit != last_unit)[graph.groups]
-    scores = left_out.scores(np.arange(graph.n_items), unit_of)
-    scores[is_split | (unit_of < 0)] = np.nan
-    grades = np.unique(y)[1:]
+
+    # Held-out scores; those of groups that no unit contains as a whole are NaN
+    unit_of_item = fold_of_item(left_out.units.members, graph.n_items)
+    last_unit_of_group = max_by_list(unit_of_item, graph.groups)
+    first_unit_of_group = -max_by_list(-unit_of_item, graph.groups)
+    is_split = (first_unit_of_group != last_unit_of_group)[graph.groups]
+    is_in_no_unit = unit_of_item < 0
+    scores = left_out.scores(np.arange(graph.n_items), unit_of_item)
+    scores[is_split | is_in_no_unit] = np.nan
+
+    grades = np.unique(y)[1:]  # any item has the lowest grade
     if len(grades) > LARGEST_GRADE:
-        grades = grades[:0]
-    targets = [None, *grades.tolist()]
-    gaps = [held_out_gaps(y, scores, graph.groups, target) for target in targets]
-    return grades, gaps
+        grades = np.empty(0)
+    gaps_to_best = held_out_gaps(y, scores, graph.groups)
+    gaps_to_grades = [held_out_gaps(y, scores, graph.groups, grade) for grade in grades.tolist()]
+    return grades, [gaps_to_best, *gaps_to_grades]
 
 
 class HeldOutDifferences(NamedTuple):
@@ -532,103 +545,122 @@ def held_out_pairs(
     """
     graph = left_out.graph
     units = left_out.units
-    list_task = _task_of_list(left_out)
-    n_rows = graph.n_pairs if units.of_edges else graph.n_items
-    unit_of = fold_of_item(units.members, n_rows)
-    fold = unit_of
-    if list_task is not None:
-        fold = _folds_of_list(list_task, graph.n_items, rng)
+    n_rows = graph.n_items
+    if units.of_edges:
+        n_rows = graph.n_pairs
+    unit_of_row = fold_of_item(units.members, n_rows)
+    fold_of_row = unit_of_row
+    list_task = _task_of_single_items(left_out)
+    if list_task is not None:  # a unit of one item contains no pair
+        fold_of_row = _folds_of_list(list_task, graph.n_items, rng)
+
     if graph.has_relevance:
-        drawn = _draw_from_scores(graph, fold, n_pairs, rng)
+        pairs = _draw_from_scores(graph, fold_of_row, n_pairs, rng)
     else:
-        drawn = _draw_comparisons(left_out, fold, n_pairs, rng)
-    if len(drawn.first) == 0:
+        pairs = _draw_comparisons(left_out, fold_of_row, n_pairs, rng)
+    if len(pairs.first) == 0:
         raise ValueError(
             "no pair of items with different scores is held out as a whole, so probabilities "
             f"cannot be fitted; leave out other units than {units.kind} (units=...), or "
             "pass more data."
         )
-    without = []
-    for unit in _units_of_pairs(drawn, unit_of, has_single_items=list_task is not None):
-        without.append(_score_differences(left_out, drawn, unit))
-    value = without[0]
+
+    # Differences by the models without the unit of each pair, or without those of both items
+    differences_without_units = []
+    for unit in _units_of_pairs(pairs, unit_of_row, has_single_items=list_task is not None):
+        differences_without_units.append(_score_differences(left_out, pairs, unit))
+    difference = differences_without_units[0]
     if list_task is not None:
-        value = _list_differences(list_task, drawn.first, drawn.second, fold)
-    error = _error_of_new_pairs(left_out, errors, drawn, without)
-    return HeldOutDifferences(drawn.first, drawn.second, Difference(value, error))
+        difference = _differences_within_list(list_task, pairs.first, pairs.second, fold_of_row)
+    error = _standard_error_of_new_pairs(left_out, errors, pairs, differences_without_units)
+    return HeldOutDifferences(pairs.first, pairs.second, Difference(difference, error))
 
 
 def _units_of_pairs(
-    drawn: _DrawnPairs, unit_of: Indices, *, has_single_items: bool
+    pairs: _DrawnPairs, unit_of_row: Indices, *, has_single_items: bool
 ) -> list[Indices]:
     """Units that contain the pairs: one unit for each pair, or those of both items."""
-    if drawn.edge is not None:
-        return [unit_of[drawn.edge]]
+    if pairs.edge is not None:
+        return [unit_of_row[pairs.edge]]
     if has_single_items:
-        return [unit_of[drawn.first], unit_of[drawn.second]]
-    return [unit_of[drawn.first]]
+        return [unit_of_row[pairs.first], unit_of_row[pairs.second]]
+    return [unit_of_row[pairs.first]]  # the second item is in the same unit
 
 
-def _task_of_list(left_out: LeftOut) -> RankRLSTask | None:
+def _task_of_single_items(left_out: LeftOut) -> RankRLSTask | None:
     """The task of a RankRLS whose units are single items; None for other models and units."""
     if not isinstance(left_out, LeftOutExactly) or left_out.units.of_edges:
         return None
-    if max(map(len, left_out.units.members)) > 1:
+    largest_unit = max(len(rows) for rows in left_out.units.members)
+    if largest_unit > 1:
         return None
     return left_out.task
 
 
 def _draw_comparisons(
-    left_out: LeftOut, fold: Indices, n_pairs: int, rng: np.random.Generator
+    left_out: LeftOut, fold_of_row: Indices, n_pairs: int, rng: np.random.Generator
 ) -> _DrawnPairs:
     """Draw from the explicit preferences that lie in one fold."""
-    pairs = left_out.graph.pairs()
-    first = pairs.winner
-    second = pairs.loser
-    if left_out.units.of_edges:
-        is_held_out = fold >= 0
+    comparisons = left_out.graph.pairs()
+    winner = comparisons.winner
+    loser = comparisons.loser
+    has_edge_folds = left_out.units.of_edges
+    if has_edge_folds:
+        is_held_out = fold_of_row >= 0
     else:
-        is_held_out = (fold[first] >= 0) & (fold[first] == fold[second])
-    candidates = np.flatnonzero(is_held_out & (pairs.magnitude > 0))
+        is_held_out = (fold_of_row[winner] >= 0) & (fold_of_row[winner] == fold_of_row[loser])
+    candidates = np.flatnonzero(is_held_out & (comparisons.magnitude > 0))
     edges = candidates[_draw_numbers(len(candidates), n_pairs, rng)]
-    if left_out.units.of_edges:
-        return _DrawnPairs(first[edges], second[edges], edges)
-    return _DrawnPairs(first[edges], second[edges])
+    if has_edge_folds:
+        return _DrawnPairs(winner[edges], loser[edges], edges)
+    return _DrawnPairs(winner[edges], loser[edges])
 
 
 def _draw_from_scores(
-    graph: PreferenceGraph, fold: Indices, n_pairs: int, rng: np.random.Generator
+    graph: PreferenceGraph, fold_of_item: Indices, n_pairs: int, rng: np.random.Generator
 ) -> _DrawnPairs:
     """Draw pairs of items of one group and one fold with different relevance."""
-    is_candidate = fold >= 0
+    is_candidate = fold_of_item >= 0
     if graph.item_weights is not None:
         is_candidate &= graph.item_weights > 0
-    rows = np.flatnonzero(is_candidate)
-    y = np.asarray(graph.y).reshape(graph.n_items)[rows]
-    group_and_fold = graph.groups[rows] * (fold.max() + 1) + fold[rows]
+    items = np.flatnonzero(is_candidate)
+    y = np.asarray(graph.y).reshape(graph.n_items)[items]
+    n_folds = fold_of_item.max() + 1
+    group_and_fold = graph.groups[items] * n_folds + fold_of_item[items]
     first, second = draw_pairs(y, group_and_fold, n_pairs, rng)
-    return _DrawnPairs(rows[first], rows[second])
+    return _DrawnPairs(items[first], items[second])
 
 
-def _score_differences(left_out: LeftOut, drawn: _DrawnPairs, unit: Indices) -> Array:
+def _score_differences(left_out: LeftOut, pairs: _DrawnPairs, unit: Indices) -> Array:
     """Differences of the scores of pairs by the models without these units."""
-    return left_out.scores(drawn.first, unit) - left_out.scores(drawn.second, unit)
+    return left_out.scores(pairs.first, unit) - left_out.scores(pairs.second, unit)
 
 
-def _error_of_new_pairs(
-    left_out: LeftOut, errors: Jackknife, drawn: _DrawnPairs, without: list[Array]
+def _standard_error_of_new_pairs(
+    left_out: LeftOut,
+    errors: Jackknife,
+    pairs: _DrawnPairs,
+    differences_without_units: list[Array],
 ) -> Array:
     """Standard error of the differences of the pairs, as if they were not training data.
 
     The changes of a difference by the units of the pair itself are excluded from the jackknife sum.
     """
     n_units = len(left_out.units.members)
-    n_other_units = max(1, n_units - len(without))
-    model_of_all_data = np.full(len(drawn.first), -1)
-    difference = _score_differences(left_out, drawn, model_of_all_data)
-    squares_of_own_units = sum((left_out_pair - difference) ** 2 for left_out_pair in without)
-    error = errors.predict_difference(left_out.X, drawn.first, drawn.second, left_out.groups).error
-    squares_of_all_units = n_units / (n_units - 1) * error**2  # the sum behind a jackknife error
+    n_other_units = max(1, n_units - len(differences_without_units))
+
+    # Squared changes of the difference without each unit of the pair
+    model_of_all_data = np.full(len(pairs.first), -1)
+    difference = _score_differences(left_out, pairs, model_of_all_data)
+    squares_of_own_units = np.zeros(len(pairs.first))
+    for difference_without_unit in differences_without_units:
+        squares_of_own_units += (difference_without_unit - difference) ** 2
+
+    # The jackknife error is √((U − 1) / U · sum of the squares of all units)
+    jackknife_error = errors.predict_difference(
+        left_out.X, pairs.first, pairs.second, left_out.groups
+    ).error
+    squares_of_all_units = n_units / (n_units - 1) * jackknife_error**2
     squares_of_other_units = np.maximum(squares_of_all_units - squares_of_own_units, 0.0)
     variance = (n_other_units - 1) / n_other_units * squares_of_other_units
     return np.asarray(np.sqrt(variance))
@@ -647,26 +679,30 @@ def _folds_of_list(task: RankRLSTask, n_items: int, rng: np.random.Generator) ->
     return np.asarray(rng.permutation(n_items) % n_folds, np.intp)
 
 
-def _list_differences(task: RankRLSTask, first: Indices, second: Indices, fold: Indices) -> Array:
+def _differences_within_list(
+    task: RankRLSTask, first: Indices, second: Indices, fold_of_item: Indices
+) -> Array:
     """Differences of pairs of one list, each by a model without the fold of both items.
 
     With a single fold, by models without the two items (leave-pair-out).
     """
-    candidates = task.candidates()
-    if fold.max() > 0:
-        scores = task.held_out(indices_by_group(fold), candidates)[:, 0, 0]
+    candidates = task.candidates()  # only the alpha of the learner
+    n_folds = fold_of_item.max() + 1
+    if n_folds > 1:
+        scores = task.held_out(indices_by_group(fold_of_item), candidates)[:, 0, 0]
         return np.asarray(scores[first] - scores[second])
     alpha = float(candidates.axes["alpha"][0])
-    all_entries = len(fold) ** 2
-    ((_, differences),) = task.pairs().differences(alpha, all_entries)  # a single block
+    n_items = len(fold_of_item)
+    (single_block,) = task.pairs().differences(alpha, n_entries=n_items**2)
+    _, differences = single_block  # (n_items, n_items, 1)
     return np.asarray(differences[first, second, 0])
 
 
-def _draw_numbers(total: int, n: int, rng: np.random.Generator) -> Indices:
-    """All numbers below the total, or n of them at random."""
-    if total <= n:
-        return np.arange(total)
-    return rng.choice(total, n, replace=False)
+def _draw_numbers(n_numbers: int, n_draws: int, rng: np.random.Generator) -> Indices:
+    """Some of the numbers 0, …, n_numbers − 1 at random; all of them if that is not more."""
+    if n_numbers <= n_draws:
+        return np.arange(n_numbers)
+    return rng.choice(n_numbers, n_draws, replace=False)
 
 
 def draw_pairs(
@@ -693,18 +729,27 @@ def draw_pairs(
     first, second : ndarray of int
         Positions of the better and of the other item.
     """
+    # Items by cell, lowest y first
     items = np.lexsort((y, cell))
     y = y[items]
     cell = cell[items]
+    position = np.arange(len(items))
+
+    # The items below an item go from the start of its cell to the start of its level of y
     cell_start = np.searchsorted(cell, cell)
-    is_new_level = np.r_[True, (np.diff(y) != 0) | (np.diff(cell) != 0)]
-    level_start = np.maximum.accumulate(np.where(is_new_level, np.arange(len(y)), 0))
-    n_lower = level_start - cell_start
-    ends = np.cumsum(n_lower)
-    pair_numbers = _draw_numbers(int(ends[-1]), n, rng)
-    upper = np.searchsorted(ends, pair_numbers, side="right")
-    place_below = pair_numbers - (ends - n_lower)[upper]
-    return items[upper], items[cell_start[upper] + place_below]
+    starts_level = np.ones(len(items), dtype=bool)
+    starts_level[1:] = (np.diff(y) != 0) | (np.diff(cell) != 0)
+    level_start = np.maximum.accumulate(np.where(starts_level, position, 0))
+    n_items_below = level_start - cell_start
+
+    # Pairs are numbered by their better item: item k has the numbers from first_pair[k] on
+    n_pairs_up_to = np.cumsum(n_items_below)
+    first_pair = n_pairs_up_to - n_items_below
+    n_all_pairs = int(n_items_below.sum())
+    pair_numbers = _draw_numbers(n_all_pairs, n, rng)
+    better = np.searchsorted(n_pairs_up_to, pair_numbers, side="right")
+    worse = cell_start[better] + (pair_numbers - first_pair[better])
+    return items[better], items[worse]
 
 
 class ProbabilityMap(NamedTuple):
@@ -731,36 +776,42 @@ class ProbabilityMap(NamedTuple):
         return np.asarray(expit(self.slope * difference / width))
 
 
-def fit_map(difference: Array, error: Array) -> ProbabilityMap:
+def fit_probability_map(difference: Array, error: Array) -> ProbabilityMap:
     """Fit s and c by logarithmic loss to pairs whose first item is the better one.
 
     The target of n pairs is (n + 1)/(n + 2) instead of 1, as in Platt's scaling, so that the slope
     stays finite if all pairs are ordered correctly.
     """
-    scale = float(np.sqrt(np.mean(difference**2)))
-    if scale == 0:
+    typical_difference = float(np.sqrt(np.mean(difference**2)))
+    if typical_difference == 0:
         return ProbabilityMap(0.0, 0.0)
-    d = difference / scale
-    e = error / scale
-    target = (len(d) + 1) / (len(d) + 2)
+    d = difference / typical_difference
+    e = error / typical_difference
+    n_pairs = len(d)
+    target = (n_pairs + 1) / (n_pairs + 2)  # Platt's scaling
 
-    def loss(parameters: Array) -> tuple[float, Array]:
+    def loss_and_gradient(parameters: Array) -> tuple[float, Array]:
+        """Cross entropy of P = σ(s d / √(1 + c e²)) with the target, and its gradient."""
         s, c = parameters
         squared_width = 1 + c * e**2
         width = np.sqrt(squared_width)
         z = s * d / width
         residual = expit(z) - target
-        value = np.mean(np.logaddexp(0, -z) + (1 - target) * z)
-        by_s = np.mean(residual * d / width)
-        by_c = np.mean(-0.5 * residual * z * e**2 / squared_width)
-        return float(value), np.array([by_s, by_c])
+        cross_entropy = np.mean(np.logaddexp(0, -z) + (1 - target) * z)
+        derivative_by_s = np.mean(residual * d / width)
+        derivative_by_c = np.mean(-0.5 * residual * z * e**2 / squared_width)
+        return float(cross_entropy), np.array([derivative_by_s, derivative_by_c])
 
     starts = [(1.0, 0.0), (2.0, 1.0)]
     bounds = [(0.0, MAX_SLOPE), (0.0, MAX_SLOPE)]
-    results = [minimize(loss, start, jac=True, bounds=bounds) for start in starts]
-    best = min(results, key=lambda result: float(result.fun))
-    s, c = best.x
-    return ProbabilityMap(float(s / scale), float(c / scale**2))
+    results = [minimize(loss_and_gradient, start, jac=True, bounds=bounds) for start in starts]
+    best_result = min(results, key=lambda result: float(result.fun))
+    slope, error_weight = best_result.x
+    # Back to the units of the differences
+    return ProbabilityMap(
+        slope=float(slope / typical_difference),
+        error_weight=float(error_weight / typical_difference**2),
+    )
 
 
 class Reliability(NamedTuple):
@@ -795,12 +846,13 @@ def reliability(probability: Array, n_bins: int = 10) -> Reliability:
     Reliability
         The bins, by rising probability.
     """
-    predicted = np.maximum(probability, 1 - probability)
+    # The item with the larger probability is predicted to be the better one, which the first is
+    probability_of_predicted = np.maximum(probability, 1 - probability)
     is_correct = np.where(probability == 0.5, 0.5, probability > 0.5)
-    order = np.argsort(predicted, kind="stable")
-    bins = [pairs for pairs in np.array_split(order, n_bins) if len(pairs)]
+    lowest_first = np.argsort(probability_of_predicted, kind="stable")
+    bins = [pairs for pairs in np.array_split(lowest_first, n_bins) if len(pairs)]
     return Reliability(
-        predicted=np.array([predicted[pairs].mean() for pairs in bins]),
+        predicted=np.array([probability_of_predicted[pairs].mean() for pairs in bins]),
         observed=np.array([is_correct[pairs].mean() for pairs in bins]),
         n_pairs=np.array([float(len(pairs)) for pairs in bins]),
     )

@@ -141,39 +141,43 @@ def possible_ranks(
     best, worst : ndarray of int, shape (n_items,)
         Ends of the intervals of the ranks.
     """
-    best = np.empty(len(scores), np.intp)
-    worst = np.empty(len(scores), np.intp)
     if quantile is None:
         quantile = spread.quantile((1 + confidence) / 2)
+    best = np.empty(len(scores), np.intp)
+    worst = np.empty(len(scores), np.intp)
     for items in indices_by_group(lists):
+        rank_bounds = _rank_bounds_of_list
         if len(items) > COVARIANCE_LIMIT:
-            bounds = _bounds_of_long_list(scores[items], spread.root[items], quantile)
-        else:
-            bounds = _bounds_of_list(scores[items], spread.root[items], quantile)
-        best[items], worst[items] = bounds
+            rank_bounds = _rank_bounds_of_long_list
+        best[items], worst[items] = rank_bounds(scores[items], spread.root[items], quantile)
     return best, worst
 
 
-def _bounds_of_list(f: Array, root: Array, quantile: float) -> tuple[Indices, Indices]:
+def _rank_bounds_of_list(scores: Array, root: Array, quantile: float) -> tuple[Indices, Indices]:
     """Best and worst ranks in one list, by the standard errors of all differences."""
-    G = root @ root.T
-    variance = G.diagonal()[:, None] + G.diagonal() - 2 * G
-    half_width = quantile * np.sqrt(np.maximum(variance, 0.0)) + _tie_tolerance(f)
-    is_above = f - f[:, None] > half_width  # [i, j]: j is significantly above i
-    best = 1 + is_above.sum(axis=1)
-    worst = len(f) - is_above.sum(axis=0)
-    return best, worst
+    covariance = root @ root.T
+    variance = covariance.diagonal()
+    variance_of_difference = variance[:, None] + variance - 2 * covariance
+    standard_error = np.sqrt(np.maximum(variance_of_difference, 0.0))
+    half_width = quantile * standard_error + _tie_tolerance(scores)
+    is_above = scores - scores[:, None] > half_width  # [i, j]: j is significantly above i
+    n_above = is_above.sum(axis=1)
+    n_below = is_above.sum(axis=0)
+    return 1 + n_above, len(scores) - n_below
 
 
-def _bounds_of_long_list(f: Array, root: Array, quantile: float) -> tuple[Indices, Indices]:
+def _rank_bounds_of_long_list(
+    scores: Array, root: Array, quantile: float
+) -> tuple[Indices, Indices]:
     """Best and worst ranks in one list, where s_i + s_j bounds the error of a difference."""
-    n = len(f)
+    n_items = len(scores)
     half_width = quantile * np.linalg.norm(root, axis=1)
-    low = f - half_width
-    high = f + half_width + _tie_tolerance(f)
-    best = 1 + n - np.searchsorted(np.sort(low), high, side="right")
-    worst = n - np.searchsorted(np.sort(high), low, side="left")
-    return best, worst
+    low = scores - half_width
+    high = scores + half_width + _tie_tolerance(scores)
+    # Item j is significantly above item i if the interval of j begins above that of i
+    n_above = n_items - np.searchsorted(np.sort(low), high, side="right")
+    n_below = np.searchsorted(np.sort(high), low, side="left")
+    return 1 + n_above, n_items - n_below
 
 
 def joint_quantile(spread: CovarianceRoot, lists: Indices, confidence: float) -> float:
@@ -182,32 +186,39 @@ def joint_quantile(spread: CovarianceRoot, lists: Indices, confidence: float) ->
     Intervals of differences with this half width in standard errors hold simultaneously. The
     quantile is simulated; for more than 300 items it is Bonferroni's, which is slightly larger.
     """
-    members = indices_by_group(lists)
-    n_pairs = sum(len(items) * (len(items) - 1) // 2 for items in members)
+    items_of_lists = indices_by_group(lists)
+    n_pairs = sum(len(items) * (len(items) - 1) // 2 for items in items_of_lists)
     if len(lists) > JOINT_LIMIT or n_pairs == 0:
-        return spread.quantile(1 - (1 - confidence) / 2 / max(1, n_pairs))
+        bonferroni_level = (1 - confidence) / max(1, n_pairs)
+        return spread.quantile(1 - bonferroni_level / 2)
+
+    # Errors of the scores, drawn from Student's t distribution with this covariance
     rng = np.random.default_rng(0)
-    normal = rng.standard_normal((spread.root.shape[1], JOINT_DRAWS))
-    scale = np.sqrt(rng.chisquare(spread.freedom, JOINT_DRAWS) / spread.freedom)
     root = spread.root
-    unit = float(np.abs(root).max(initial=0.0))
-    if unit > 0:
-        root = root / unit  # single precision overflows at 3e38
+    largest_entry = float(np.abs(root).max(initial=0.0))
+    if largest_entry > 0:
+        root = root / largest_entry  # single precision overflows at 3e38
+    normal = rng.standard_normal((root.shape[1], JOINT_DRAWS))
+    scale = np.sqrt(rng.chisquare(spread.freedom, JOINT_DRAWS) / spread.freedom)
     errors = (root @ (normal / scale)).astype(np.float32)
-    largest = np.zeros(JOINT_DRAWS)
-    for items in members:
-        largest = np.maximum(largest, _largest_ratios(errors[items], root[items]))
-    return float(np.quantile(largest, confidence))
+
+    # In each draw the largest standardized difference of two errors of a list
+    largest_ratio = np.zeros(JOINT_DRAWS)
+    for items in items_of_lists:
+        largest_of_list = _largest_ratios(errors[items], root[items])
+        largest_ratio = np.maximum(largest_ratio, largest_of_list)
+    return float(np.quantile(largest_ratio, confidence))
 
 
 def _largest_ratios(errors: NDArray[np.float32], root: Array) -> Array:
     """Largest |e_i − e_j| / s_ij over the pairs of a list, for each draw of the errors e."""
-    largest = np.zeros(errors.shape[1])
-    for i in range(len(root) - 1):
-        s = np.linalg.norm(root[i + 1 :] - root[i], axis=1)
-        has_error = s > 0
+    n_items, n_draws = errors.shape
+    largest = np.zeros(n_draws)
+    for i in range(n_items - 1):
+        standard_error = np.linalg.norm(root[i + 1 :] - root[i], axis=1)
+        has_error = standard_error > 0
         differences = np.abs(errors[i + 1 :][has_error] - errors[i])
-        ratios = differences / s[has_error, None]
+        ratios = differences / standard_error[has_error, None]
         largest = np.maximum(largest, ratios.max(axis=0, initial=0.0))
     return largest
 
@@ -307,15 +318,19 @@ class Jackknife:
         CovarianceRoot
             Errors of scores and of differences.
         """
+        # Exact: a root of the covariance of the coefficients gives one of the scores
         if self.root is not None:
             items = transform_items(self.model, X, groups)
             ranker = exact_ranker(self.model)
             assert ranker is not None  # any other ranker was refitted and has no root
-            changes = ranker.predict_by(items, self.root)
-            return CovarianceRoot(np.asarray(changes, dtype=np.float64), self.freedom)
-        scores = [predict_items(member, X, groups) for member in self.members or []]
-        changes = np.stack(scores, axis=1) - self.predict(X, groups)[:, None]
-        return CovarianceRoot(changes * np.sqrt(self.freedom / self.n_units), self.freedom)
+            root_of_scores = ranker.predict_by(items, self.root)
+            return CovarianceRoot(np.asarray(root_of_scores, dtype=np.float64), self.freedom)
+
+        # Refitted: the changes of the scores without each fold
+        member_scores = [predict_items(member, X, groups) for member in self.members or []]
+        changes = np.stack(member_scores, axis=1) - self.predict(X, groups)[:, None]
+        jackknife_factor = np.sqrt(self.freedom / self.n_units)
+        return CovarianceRoot(changes * jackknife_factor, self.freedom)
 
     def predict_difference(
         self, X: MatrixLike, i: ArrayLike, j: ArrayLike, groups: ArrayLike | None = None
@@ -342,16 +357,18 @@ class Jackknife:
             raise ValueError(f"i and j are row numbers of X; got {first.dtype} and {second.dtype}.")
         if groups is None or not needs_groups(self.model):
             # items are scored one by one, so only those of the pairs are needed
-            rows, positions = np.unique(np.stack([first, second]), return_inverse=True)
+            rows_of_pairs, positions = np.unique(np.stack([first, second]), return_inverse=True)
             first, second = positions.reshape(2, -1)
-            X = take_rows(X, rows)
+            X = take_rows(X, rows_of_pairs)
             groups = None
         scores = self.predict(X, groups)
         root = self.spread(X, groups).root
-        error = np.empty(len(first))
-        for block in row_blocks(len(first), root.shape[1]):
-            error[block] = np.linalg.norm(root[first[block]] - root[second[block]], axis=1)
-        return Difference(scores[first] - scores[second], error)
+        n_pairs = len(first)
+        standard_error = np.empty(n_pairs)
+        for block in row_blocks(n_pairs, root.shape[1]):
+            root_of_differences = root[first[block]] - root[second[block]]
+            standard_error[block] = np.linalg.norm(root_of_differences, axis=1)
+        return Difference(scores[first] - scores[second], standard_error)
 
 
 @single_threaded
@@ -461,19 +478,25 @@ class LeftOutExactly(LeftOut):
     def jackknife(self) -> Jackknife:
         """Return the standard errors."""
         n_units = len(self.units.members)
-        changes = self.coefficients[:, :-1] - self.coefficients[:, [-1]]
+        of_all_data = self.coefficients[:, [-1]]
+        changes = self.coefficients[:, :-1] - of_all_data
         root = changes * np.sqrt((n_units - 1) / n_units)
-        if root.shape[1] > root.shape[0]:  # a root with no more columns than rows
+        n_coefficients, n_columns = root.shape
+        if n_columns > n_coefficients:
+            # F = Rᵀ Qᵀ, so Rᵀ is a root of the same covariance with no more columns than rows
             root = np.asarray(np.linalg.qr(root.T, mode="r")).T
         return Jackknife(self.model, self.units.kind, n_units, root=np.ascontiguousarray(root))
 
     def scores(self, rows: Indices, unit: Indices) -> Array:
         """Score each row of X by the model without a unit; unit −1 is the model of all data."""
         scores = np.empty(len(rows))
-        by_model = self._coefficients_by_model
-        for block in row_blocks(len(rows), by_model.shape[1]):
+        coefficients_by_model = self._coefficients_by_model
+        n_coefficients = coefficients_by_model.shape[1]
+        for block in row_blocks(len(rows), n_coefficients):
             regressors = dense_rows(self._regressors[rows[block]])
-            scores[block] = np.einsum("ij,ij->i", regressors, by_model[unit[block]])
+            coefficients = coefficients_by_model[unit[block]]
+            # The inner product of each row with the coefficients of its model
+            scores[block] = np.einsum("ij,ij->i", regressors, coefficients)
         return scores
 
     @cached_property
@@ -517,8 +540,8 @@ class LeftOutByRefits(LeftOut):
 
 def row_blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
     """Slices of rows with at most `BLOCK_ENTRIES` entries each."""
-    size = max(1, BLOCK_ENTRIES // n_columns)
-    return (slice(start, start + size) for start in range(0, n_rows, size))
+    block_size = max(1, BLOCK_ENTRIES // n_columns)
+    return (slice(start, start + block_size) for start in range(0, n_rows, block_size))
 
 
 def exact_ranker(model: BaseEstimator) -> RankRLS | None:
@@ -571,18 +594,22 @@ def _leave_out_exactly(
         raise ValueError(
             f"y has {ranker.output_shape_[0]} outputs; pass one output, as in y[:, 0]."
         )
-    labels = groups if isinstance(y, PreferenceGraph) else unpack_target(y, groups)[1]
-    unfitted = clone(ranker)
+    group_labels = groups
+    if not isinstance(y, PreferenceGraph):
+        _, group_labels, _ = unpack_target(y, groups)
+    unfitted_ranker = clone(ranker)
     basis_items = getattr(ranker, "basis_indices_", None)
     if basis_items is not None:  # the basis items of the model, not a new selection
-        unfitted.set_params(basis=basis_items, n_basis=None)
-    task = unfitted.hold_out_task(transform_items(model, X, labels), y, groups)
-    chosen = make_units(task.graph, units, beta=ranker.beta)
-    if task.needs_refits(chosen) and len(chosen.members) > MAX_REFITS:
-        chosen = folds_of_units(chosen, MAX_REFITS)
+        unfitted_ranker.set_params(basis=basis_items, n_basis=None)
+    task = unfitted_ranker.hold_out_task(transform_items(model, X, group_labels), y, groups)
+
+    hold_out_units = make_units(task.graph, units, beta=ranker.beta)
+    if task.needs_refits(hold_out_units) and len(hold_out_units.members) > MAX_REFITS:
+        hold_out_units = folds_of_units(hold_out_units, MAX_REFITS)
     alphas = check_alphas(np.atleast_1d(ranker.alpha), "alpha")
-    coefficients = task.coefficients_without(chosen, alphas)[:, :, 0, 0]
-    return LeftOutExactly(model, X, labels, task.graph, chosen, coefficients, task)
+    # (n_coefficients, n_units + 1, n_outputs, n_alphas): one output and one alpha
+    coefficients = task.coefficients_without(hold_out_units, alphas)[:, :, 0, 0]
+    return LeftOutExactly(model, X, group_labels, task.graph, hold_out_units, coefficients, task)
 
 
 def _leave_out_by_refits(
@@ -595,28 +622,42 @@ def _leave_out_by_refits(
     n_folds: int,
 ) -> LeftOutByRefits:
     """The models of any ranker, refitted without each fold of units."""
+    graph: PreferenceGraph
+    target: TargetLike
     if isinstance(y, PreferenceGraph):
         graph = y
+        target = y
     else:
         scores, groups, weights = unpack_target(y, groups)
         graph = ScoreGraph(check_y(scores), groups, cost="sign", sample_weight=weights)
-        y = scores
+        target = scores
         if groups is not None:
-            y = make_target(scores, groups, weights)
+            target = make_target(scores, groups, weights)
     folds = folds_of_units(make_units(graph, units), n_folds)
     estimator = _with_selected_parameters(estimator, model)
     members = []
+    train_target: TargetLike
     for fold in track(folds.members, "refitting without a fold"):
         if folds.of_edges:
             pairs = graph.pairs()
             train_edges = np.setdiff1d(np.arange(pairs.n_pairs), fold)
-            members.append(fit_ranker(estimator, X, pairs.with_edges(train_edges), None))
+            train_X = X
+            train_target = pairs.with_edges(train_edges)
         else:
             train_rows = np.setdiff1d(np.arange(graph.n_items), fold)
-            target = y.subset(train_rows) if y is graph else take_rows(y, train_rows)
-            members.append(fit_ranker(estimator, take_rows(X, train_rows), target, None))
-    _align_scales(members, model, X, groups)
+            train_X = take_rows(X, train_rows)
+            train_target = _take_target(target, train_rows)
+        members.append(fit_ranker(estimator, train_X, train_target, None))
+    _rescale_members_to_model(members, model, X, groups)
     return LeftOutByRefits(model, X, groups, graph, folds, members)
+
+
+def _take_target(target: TargetLike, rows: Indices) -> TargetLike:
+    """Some rows of a graph, or of a target array."""
+    if isinstance(target, PreferenceGraph):
+        return target.subset(rows)
+    rows_of_target: ArrayLike = take_rows(target, rows)
+    return rows_of_target
 
 
 def _with_selected_parameters(estimator: BaseEstimator, model: BaseEstimator) -> BaseEstimator:
@@ -624,30 +665,34 @@ def _with_selected_parameters(estimator: BaseEstimator, model: BaseEstimator) ->
 
     Another alpha has another scale of the scores, which would count as an error.
     """
-    last = final_estimator(model)
-    if not hasattr(last, "best_estimator_"):
+    last_step = final_estimator(model)
+    is_search = hasattr(last_step, "best_estimator_")
+    if not is_search:
         return estimator
+    selected = clone(last_step.best_estimator_)
     if isinstance(model, Pipeline):
-        name = model.steps[-1][0]
-        return clone(model).set_params(**{name: clone(last.best_estimator_)})
-    return clone(last.best_estimator_)
+        name_of_last_step, _ = model.steps[-1]
+        return clone(model).set_params(**{name_of_last_step: selected})
+    return selected
 
 
-def _align_scales(
+def _rescale_members_to_model(
     members: list[BaseEstimator], model: BaseEstimator, X: MatrixLike, groups: ArrayLike | None
 ) -> None:
     """Rescale members whose scale is arbitrary (AutoRanker) to that of the model of all data."""
-    if not hasattr(final_estimator(model), "rescale"):
+    has_arbitrary_scale = hasattr(final_estimator(model), "rescale")
+    if not has_arbitrary_scale:
         return
     scores = predict_items(model, X, groups)
-    encoded = encode_groups(groups, len(scores))
-    scores = encoded.center(scores)
+    encoded_groups = encode_groups(groups, len(scores))
+    centered_scores = encoded_groups.center(scores)
     for member in members:
-        member_scores = encoded.center(predict_items(member, X, groups))
-        square = member_scores @ member_scores
-        product = member_scores @ scores
-        if product > 0:
-            final_estimator(member).rescale(product / square)
+        member_scores = encoded_groups.center(predict_items(member, X, groups))
+        # Factor of least squares: <member, model> / <member, member>
+        squared_norm = member_scores @ member_scores
+        inner_product = member_scores @ centered_scores
+        if inner_product > 0:
+            final_estimator(member).rescale(inner_product / squared_norm)
 
 
 def make_units(graph: PreferenceGraph, units: Units, *, beta: float = 0.0) -> HoldOutUnits:
@@ -655,21 +700,25 @@ def make_units(graph: PreferenceGraph, units: Units, *, beta: float = 0.0) -> Ho
 
     Without regression (beta = 0) units without pairs have no effect and are ignored.
     """
-    kind = _kind_of_units(graph, units)
+    kind = _resolve_kind(graph, units)
     of_edges = _are_edges(kind, graph)
-    n_rows = graph.n_pairs if of_edges else graph.n_items
+    n_rows = graph.n_items
+    if of_edges:
+        n_rows = graph.n_pairs
     if kind == "groups":
-        labels = graph.groups
+        unit_of_row = graph.groups
     elif kind == "clusters":
-        labels = _cluster_codes(units, n_rows, of_edges=of_edges)
+        unit_of_row = _cluster_codes(units, n_rows, of_edges=of_edges)
     else:
-        labels = np.arange(n_rows)
-    members = indices_by_group(labels)
+        unit_of_row = np.arange(n_rows)
+    members = indices_by_group(unit_of_row)
     if not of_edges and beta == 0:
-        degrees = graph.degrees
-        members = [rows for rows in members if degrees[rows].any()]
+        has_pairs = graph.degrees != 0
+        members = [rows for rows in members if has_pairs[rows].any()]
     if len(members) < 2:
-        number = "one" if members else "none"
+        number = "none"
+        if members:
+            number = "one"
         raise ValueError(
             f"standard errors need at least two {kind} with pairs to leave out, and there is "
             f"{number}; use smaller units, such as units='items' for one list or "
@@ -678,12 +727,14 @@ def make_units(graph: PreferenceGraph, units: Units, *, beta: float = 0.0) -> Ho
     return HoldOutUnits(kind, members, of_edges)
 
 
-def _kind_of_units(graph: PreferenceGraph, units: Units) -> str:
+def _resolve_kind(graph: PreferenceGraph, units: Units) -> str:
     """One of "groups", "items", "comparisons", and "clusters" for labels."""
     if not isinstance(units, str):
         return "clusters"
     check_option("units", units, KINDS)
-    return _default_kind(graph) if units == "auto" else units
+    if units == "auto":
+        return _default_kind(graph)
+    return units
 
 
 def _are_edges(kind: str, graph: PreferenceGraph) -> bool:
@@ -700,10 +751,12 @@ def _are_edges(kind: str, graph: PreferenceGraph) -> bool:
 def _cluster_codes(labels: ArrayLike, n_rows: int, *, of_edges: bool) -> Indices:
     """Number of the cluster of each comparison or item."""
     if np.shape(labels) != (n_rows,):
-        rows = "comparisons" if of_edges else "items"
+        row_kind = "items"
+        if of_edges:
+            row_kind = "comparisons"
         raise ValueError(
-            f"units has shape {np.shape(labels)}, but there are {n_rows} {rows}; pass one label of "
-            "a cluster for each."
+            f"units has shape {np.shape(labels)}, but there are {n_rows} {row_kind}; pass one "
+            "label of a cluster for each."
         )
     return encode_groups(labels, n_rows).codes
 
@@ -714,8 +767,9 @@ def _default_kind(graph: PreferenceGraph) -> str:
         if graph.n_units > 1:
             return "groups"
         return "items"
-    component_weight = np.bincount(graph.groups, graph.degrees)
-    is_balanced = component_weight.max() < component_weight.sum() / 2
+    # Comparisons: groups if there are enough of them, and none has half of the weight
+    weight_of_group = np.bincount(graph.groups, graph.degrees)
+    is_balanced = weight_of_group.max() < weight_of_group.sum() / 2
     if graph.n_units >= MIN_COMPONENTS and is_balanced:
         return "groups"
     return "comparisons"
@@ -723,9 +777,12 @@ def _default_kind(graph: PreferenceGraph) -> str:
 
 def folds_of_units(units: HoldOutUnits, n_folds: int) -> HoldOutUnits:
     """Join the units to at most `n_folds` folds, shuffled because scores may be sorted."""
+    n_units = len(units.members)
+    unit_sizes = [len(rows) for rows in units.members]
     rows = np.concatenate(units.members)
-    sizes = [len(unit) for unit in units.members]
-    unit_of_row = np.repeat(np.arange(len(sizes)), sizes)
-    splitter = GroupKFold(min(n_folds, len(sizes)), shuffle=True, random_state=0)
-    members = [np.sort(rows[fold]) for _, fold in splitter.split(rows, groups=unit_of_row)]
+    unit_of_row = np.repeat(np.arange(n_units), unit_sizes)
+    splitter = GroupKFold(min(n_folds, n_units), shuffle=True, random_state=0)
+    members = []
+    for _, positions in splitter.split(rows, groups=unit_of_row):
+        members.append(np.sort(rows[positions]))
     return units._replace(members=members)
