@@ -275,47 +275,6 @@ def cumulate_rows(rows: Array) -> None:
         np.cumsum(last_rows, axis=0, out=last_rows)
 
 
-def groups_from_sizes(sizes: ArrayLike, n_items: int | None = None) -> Indices:
-    """Convert group sizes, the format of LightGBM and XGBoost, to one label per row.
-
-    Parameters
-    ----------
-    sizes : array-like of int
-        Number of consecutive rows in each group.
-    n_items : int, optional
-        Expected sum of the sizes; not checked if None.
-
-    Returns
-    -------
-    ndarray of shape (sum of sizes,)
-        ``[0, 0, ..., 1, 1, ...]``.
-
-    Examples
-    --------
-    >>> groups_from_sizes([2, 3])
-    array([0, 0, 1, 1, 1])
-    """
-    group_sizes = np.asarray(as_array(sizes, "sizes"))
-    are_integers = group_sizes.dtype.kind in "iu" or not group_sizes.size
-    if group_sizes.ndim != 1 or not are_integers:
-        raise ValueError(
-            f"sizes must be a flat list of whole numbers, got {group_sizes.dtype} of shape "
-            f"{group_sizes.shape}; pass the number of rows of each group."
-        )
-    if (group_sizes < 0).any():
-        position = int(np.argmax(group_sizes < 0))
-        raise ValueError(
-            f"sizes[{position}] is {group_sizes[position]}; a group cannot have fewer than 0 rows."
-        )
-    if n_items is not None and group_sizes.sum() != n_items:
-        raise ValueError(
-            f"the group sizes sum to {group_sizes.sum()} but there are {n_items} rows; "
-            "each row must belong to exactly one group."
-        )
-    group_numbers = np.arange(len(group_sizes), dtype=np.intp)
-    return np.repeat(group_numbers, group_sizes)
-
-
 def _check_number_of_labels(labels: Labels, n_items: int, name: str) -> None:
     if len(labels) == n_items:
         return

@@ -33,9 +33,9 @@ from rankwise import (
     make_target,
     metrics,
 )
-from rankwise.datasets import make_ranking
+from rankwise.datasets import groups_from_sizes, make_ranking
 from rankwise.frames import as_array, check_same_index, column_names, frame_columns, frame_matrix
-from rankwise.groups import encode_groups, groups_from_sizes
+from rankwise.groups import encode_groups
 from rankwise.model_selection import (
     compare,
     cross_val_predict_groups,

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rankwise.datasets import groups_from_sizes
 from rankwise.graphs.supervision import make_target
-from rankwise.groups import encode_groups, groups_from_sizes
+from rankwise.groups import encode_groups
 
 LABELS = {
     "strings": ["b", "a", "b", "c"],

@@ -16,8 +16,7 @@ from rankwise import (
     ScoreGraph,
     make_target,
 )
-from rankwise.datasets import write_letor
-from rankwise.groups import groups_from_sizes
+from rankwise.datasets import groups_from_sizes, write_letor
 from rankwise.leaderboard import rate
 from rankwise.metrics import disagreement_error
 from rankwise.model_selection import leave_group_out_predict, leave_pair_out

@@ -12,8 +12,9 @@ from numpy.typing import DTypeLike, NDArray
 
 from rankwise.arrays import Array, Indices, Numbers
 from rankwise.datasets.files import PathLike
+from rankwise.datasets.group_sizes import SizeFile, read_group_sizes, size_file_next_to
 from rankwise.datasets.letor_blocks import Block, parse_blocks
-from rankwise.datasets.letor_groups import QidGroups, SizeFile, read_group_sizes, size_file_next_to
+from rankwise.datasets.letor_groups import QidGroups
 from rankwise.datasets.ranking_data import RankingData
 from rankwise.errors import LetorFormatError
 from rankwise.runtime.memory import check_matrix_fits
