@@ -141,32 +141,39 @@ class BoostedTrees(RankerMixin, BaseEstimator):
         if (np.minimum(self.left_, self.right_) < np.arange(len(self.left_))).any():
             raise ValueError("the trees have a loop")
         scores = np.empty(len(X))
-        n_rows = max(1, BLOCK_PLACES // max(1, len(self.roots_)))
-        for start in range(0, len(X), n_rows):
-            rows = slice(start, start + n_rows)
-            scores[rows] = self.value_[self._leaves(X[rows])].sum(axis=1)
+        n_trees = max(1, len(self.roots_))
+        n_rows_at_once = max(1, BLOCK_PLACES // n_trees)
+        for start in range(0, len(X), n_rows_at_once):
+            rows = slice(start, start + n_rows_at_once)
+            value_of_trees = self.value_[self._leaves(X[rows])]
+            scores[rows] = value_of_trees.sum(axis=1)
         return scores
 
     def store(self, model: Any, n_trees: int, n_features: int) -> Self:
         """Store the first trees of a model of LightGBM or of models of scikit-learn as arrays."""
         self.n_features_in_ = n_features
         trees = _nodes_of_trees(model, n_trees)
-        sizes = np.array([len(tree) for tree in trees])
+        tree_sizes = np.array([len(tree) for tree in trees])
         nodes = np.concatenate(trees)
-        self.roots_ = np.cumsum(sizes) - sizes
-        root_of_node = np.repeat(self.roots_, sizes)
-        numbers = np.arange(len(nodes))
+        self.roots_ = np.cumsum(tree_sizes) - tree_sizes
+
+        # children are numbered in their tree; here in all trees, and a leaf is its own child
+        node_numbers = np.arange(len(nodes))
+        root_of_node = np.repeat(self.roots_, tree_sizes)
         is_leaf = nodes["left"] == 0
-        self.left_ = np.where(is_leaf, numbers, root_of_node + nodes["left"])
-        self.right_ = np.where(is_leaf, numbers, root_of_node + nodes["right"])
+        self.left_ = np.where(is_leaf, node_numbers, root_of_node + nodes["left"])
+        self.right_ = np.where(is_leaf, node_numbers, root_of_node + nodes["right"])
         self.feature_ = nodes["feature"].copy()
         self.threshold_ = nodes["threshold"].copy()
         self.value_ = nodes["value"].copy()
         self.gap_left_ = nodes["gap_left"].copy()
+
+        # each set of codes is stored once; set 0 is that of the nodes without codes
         codes = nodes["codes"]
         has_codes = codes.any(axis=1)  # sorting the codes of all nodes would take seconds
-        sets, set_of_node = np.unique(codes[has_codes], axis=0, return_inverse=True)
-        self.sets_ = np.concatenate([np.zeros_like(codes[:1]), sets])
+        code_sets, set_of_node = np.unique(codes[has_codes], axis=0, return_inverse=True)
+        no_codes = np.zeros_like(codes[:1])
+        self.sets_ = np.concatenate([no_codes, code_sets])
         self.set_ = np.zeros(len(nodes), dtype=np.intp)
         self.set_[has_codes] = set_of_node + 1
         return self
@@ -176,36 +183,39 @@ class BoostedTrees(RankerMixin, BaseEstimator):
         items = np.arange(len(X))[:, None]
         node = np.tile(self.roots_, (len(X), 1))
         is_missing = np.isnan(X)
-        codes = np.clip(np.where(is_missing, 0, X), 0, N_CODES - 1).astype(np.intp)
         has_missing = bool(is_missing.any())
-        has_sets = len(self.sets_) > 1
-        while True:
+        codes = np.clip(np.where(is_missing, 0, X), 0, N_CODES - 1).astype(np.intp)
+        has_code_sets = len(self.sets_) > 1
+        while True:  # all items go down one level in all trees
             feature = self.feature_[node]
             goes_left = X[items, feature] <= self.threshold_[node]
-            if has_sets:
+            if has_code_sets:
                 code_set = self.set_[node]
                 is_in_set = self.sets_[code_set, codes[items, feature]] > 0
                 goes_left = np.where(code_set > 0, is_in_set, goes_left)
             if has_missing:
-                missing_left = self.gap_left_[node] > 0
-                goes_left = np.where(is_missing[items, feature], missing_left, goes_left)
+                missing_goes_left = self.gap_left_[node] > 0
+                goes_left = np.where(is_missing[items, feature], missing_goes_left, goes_left)
             child = np.where(goes_left, self.left_[node], self.right_[node])
-            if (child == node).all():
+            if (child == node).all():  # all are leaves
                 return node
             node = child
 
     def _check_fitted(self) -> None:
         """Check that every node leads to later nodes of its tree, down to a leaf."""
         n_nodes = len(self.left_)
-        nodes = np.arange(n_nodes)
-        sizes = np.diff(self.roots_, append=n_nodes)
-        if self.roots_[0] != 0 or sizes.min() < 1 or sizes.max() >= 2 * MAX_LEAVES:
+        node_numbers = np.arange(n_nodes)
+        tree_sizes = np.diff(self.roots_, append=n_nodes)
+        largest_tree = 2 * MAX_LEAVES - 1
+        if self.roots_[0] != 0 or tree_sizes.min() < 1 or tree_sizes.max() > largest_tree:
             raise ValueError("the roots do not match the trees")
-        end_of_tree = np.repeat(self.roots_ + sizes, sizes)
+        end_of_tree = np.repeat(self.roots_ + tree_sizes, tree_sizes)
         for children in (self.left_, self.right_):
-            if ((children < nodes) | (children >= end_of_tree)).any():
+            if ((children < node_numbers) | (children >= end_of_tree)).any():
                 raise ValueError("the trees have a loop, or a branch without a leaf")
-        if ((self.left_ == nodes) != (self.right_ == nodes)).any():
+        has_no_left_child = self.left_ == node_numbers
+        has_no_right_child = self.right_ == node_numbers
+        if (has_no_left_child != has_no_right_child).any():
             raise ValueError("the trees have a node with one child")
         n_sets, n_codes = self.sets_.shape
         if (self.set_ >= n_sets).any() or n_codes != N_CODES:
@@ -216,12 +226,11 @@ class BoostedTrees(RankerMixin, BaseEstimator):
 
 def _nodes_of_trees(model: Any, n_trees: int) -> list[NDArray[Any]]:
     """The nodes of the first trees of a model."""
-    if isinstance(model, list):  # one model for each tree
+    if isinstance(model, list):  # scikit-learn models of one tree
         return [_scikit_learn_nodes(tree._predictors[0][0].nodes) for tree in model[:n_trees]]
     if isinstance(model, HistGradientBoostingRegressor):
-        return [
-            _scikit_learn_nodes(predictor.nodes) for (predictor,) in model._predictors[:n_trees]
-        ]
+        predictors = model._predictors[:n_trees]  # a list of one predictor for each tree
+        return [_scikit_learn_nodes(predictor.nodes) for (predictor,) in predictors]
     trees = model.dump_model(num_iteration=n_trees)["tree_info"]
     return [_lightgbm_nodes(tree["tree_structure"]) for tree in trees]
 
@@ -242,20 +251,23 @@ def _scikit_learn_nodes(source: NDArray[Any]) -> NDArray[Any]:
 
 def _lightgbm_nodes(root: Any) -> NDArray[Any]:
     """The nodes of a tree of LightGBM, each before its descendants."""
-    queue = [root]
-    for source in queue:
-        queue += [source[side] for side in ("left_child", "right_child") if side in source]
-    nodes = np.zeros(len(queue), dtype=NODE)
+    sources = [root]  # level by level; the children of a split follow each other
+    for source in sources:
+        if "split_feature" in source:
+            sources += [source["left_child"], source["right_child"]]
+
+    nodes = np.zeros(len(sources), dtype=NODE)
     next_child = 1
-    for node, source in zip(nodes, queue, strict=True):
-        if "split_feature" not in source:
+    for node, source in zip(nodes, sources, strict=True):
+        is_leaf = "split_feature" not in source
+        if is_leaf:
             node["value"] = source["leaf_value"]
             continue
         node["left"] = next_child
         node["right"] = next_child + 1
         next_child += 2
         node["feature"] = source["split_feature"]
-        if source["decision_type"] == "==":
+        if source["decision_type"] == "==":  # codes of categories, such as "2||5||11"
             codes = np.array(source["threshold"].split("||"), dtype=np.intp)
             node["codes"][codes[codes < N_CODES]] = 1
             continue

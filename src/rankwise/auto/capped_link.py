@@ -60,44 +60,53 @@ class LinearDesign(Protocol):
 
 def win_probability(differences: Array, cap: float) -> Array:
     """Probability that the first item wins; that of swapped sides adds up to exactly 1."""
-    favored = cap + (1 - 2 * cap) * expit(np.abs(differences))
-    return np.asarray(np.where(differences < 0, 1 - favored, favored))
+    probability_of_favorite = cap + (1 - 2 * cap) * expit(np.abs(differences))
+    is_second_favorite = differences < 0
+    return np.asarray(
+        np.where(is_second_favorite, 1 - probability_of_favorite, probability_of_favorite)
+    )
 
 
 def as_log_odds(differences: Array, cap: float) -> Array:
     """Log odds of a first win; swapped sides have the opposite number."""
     if cap == 0:
         return differences
-    favored = win_probability(np.abs(differences), cap)
-    return np.asarray(np.sign(differences) * np.log(favored / (1 - favored)))
+    probability_of_favorite = win_probability(np.abs(differences), cap)
+    odds_of_favorite = probability_of_favorite / (1 - probability_of_favorite)
+    return np.asarray(np.sign(differences) * np.log(odds_of_favorite))
 
 
 def log_losses(differences: Array, share: Array, cap: float) -> Array:
     """Log loss of each comparison."""
-    if cap == 0:
+    if cap == 0:  # log(1 + exp(s)) − share s, without overflow
         losses: Array = np.logaddexp(0.0, differences) - share * differences
         return losses
-    first = np.clip(win_probability(differences, cap), LEAST_PROBABILITY, None)
-    second = np.clip(win_probability(-differences, cap), LEAST_PROBABILITY, None)
-    return np.asarray(-xlogy(share, first) - xlogy(1 - share, second))
+    first_wins = np.clip(win_probability(differences, cap), LEAST_PROBABILITY, None)
+    second_wins = np.clip(win_probability(-differences, cap), LEAST_PROBABILITY, None)
+    return np.asarray(-xlogy(share, first_wins) - xlogy(1 - share, second_wins))
 
 
 def wrong_shares(differences: Array, share: Array) -> Array:
     """1 for a comparison with the wrong winner, 1/2 for equal scores, and NaN for a tie."""
-    predicted = 0.5 + 0.5 * np.sign(differences)
-    return np.where(share == 0.5, np.nan, np.abs(predicted - share))
+    predicted_share = 0.5 + 0.5 * np.sign(differences)
+    is_tie = share == 0.5
+    return np.where(is_tie, np.nan, np.abs(predicted_share - share))
 
 
 def link_derivatives(differences: Array, outcomes: Outcomes, cap: float) -> Derivatives:
     """Derivatives of the weighted log loss; the information replaces the second derivative."""
     logistic = expit(differences)
-    slope = (1 - 2 * cap) * logistic * (1 - logistic)
-    if cap == 0:
-        return Derivatives(outcomes.weight * (logistic - outcomes.share), outcomes.weight * slope)
     probability = cap + (1 - 2 * cap) * logistic
-    variance = probability * (1 - probability)
-    gradient = slope * (probability - outcomes.share) / variance
-    return Derivatives(outcomes.weight * gradient, outcomes.weight * slope**2 / variance)
+    derivative_of_probability = (1 - 2 * cap) * logistic * (1 - logistic)
+    residual = probability - outcomes.share
+    if cap == 0:  # derivative and variance of the probability are equal
+        gradient = residual
+        information = derivative_of_probability
+    else:
+        variance = probability * (1 - probability)
+        gradient = derivative_of_probability * residual / variance
+        information = derivative_of_probability**2 / variance
+    return Derivatives(outcomes.weight * gradient, outcomes.weight * information)
 
 
 def fit_coefficients(
@@ -137,18 +146,22 @@ def fit_coefficients(
 
     value = objective(coefficients)
     for _ in range(MAX_STEPS):
+        # Fisher scoring: Newton's step with the expected Hessian
         derivatives = link_derivatives(design.differences(coefficients), outcomes, cap)
         gradient = design.gradient(derivatives.gradient) + alpha * coefficients
-        system = design.gram(derivatives.information)
-        system[np.diag_indices_from(system)] += alpha
-        step = scipy.linalg.solve(system, gradient, assume_a="pos")
-        size = 1.0
+        expected_hessian = design.gram(derivatives.information)
+        expected_hessian[np.diag_indices_from(expected_hessian)] += alpha
+        full_step = scipy.linalg.solve(expected_hessian, gradient, assume_a="pos")
+
+        # halve the step until it does not raise the objective
+        step_length = 1.0
         for _ in range(MAX_HALVINGS):
-            candidate = coefficients - size * step
+            candidate = coefficients - step_length * full_step
             candidate_value = objective(candidate)
             if candidate_value <= value:
                 break
-            size /= 2
+            step_length /= 2
+
         decrease = value - candidate_value
         if decrease <= 0:
             break

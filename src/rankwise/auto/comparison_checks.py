@@ -77,11 +77,16 @@ def read_pairs_of_rows(a: ArrayLike, b: ArrayLike, n_items: int) -> PairsOfRows:
     """Check and broadcast the row numbers of pairs."""
     first, second = np.broadcast_arrays(np.asarray(a), np.asarray(b))
     for name, rows in (("a", first), ("b", second)):
-        if rows.dtype.kind not in "iu" or (rows < 0).any() or (rows >= n_items).any():
+        is_integer = rows.dtype.kind in "iu"
+        if not is_integer or (rows < 0).any() or (rows >= n_items).any():
             raise ValueError(
                 f"{name} must contain row numbers of X, from 0 to {n_items - 1}; got {rows!r:.60}."
             )
-    return PairsOfRows(first.ravel().astype(np.intp), second.ravel().astype(np.intp), first.shape)
+    return PairsOfRows(
+        first=first.ravel().astype(np.intp),
+        second=second.ravel().astype(np.intp),
+        shape=first.shape,
+    )
 
 
 def cell_names(vectorizer: TableVectorizer | None, cells: ItemCells) -> CellNames:
@@ -89,26 +94,29 @@ def cell_names(vectorizer: TableVectorizer | None, cells: ItemCells) -> CellName
     n_numbers = cells.numbers.shape[1]
     if vectorizer is None:
         return CellNames([f"column {k}" for k in range(n_numbers)], [])
-    names = [str(name) for name in vectorizer.get_feature_names_out()[:n_numbers]]
-    codes = [
-        column.name
-        for column in vectorizer.facts_
-        if column.is_used
-        and column.kind not in (*NUMERIC, "text")
-        and n_category_features(column) <= MAX_CODES
-    ]
-    return CellNames(names, codes)
+    number_names = [str(name) for name in vectorizer.get_feature_names_out()[:n_numbers]]
+    code_names = []
+    for column in vectorizer.facts_:
+        is_category = column.is_used and column.kind not in (*NUMERIC, "text")
+        if is_category and n_category_features(column) <= MAX_CODES:
+            code_names.append(column.name)
+    return CellNames(number_names, code_names)
 
 
 def comparison_notes(cells: ItemCells, names: CellNames, read: ReadComparisons) -> list[str]:
     """Remarks on columns and items; a column that decides every comparison is a warning."""
-    notes = []
     comparisons = read.comparisons
-    covariates = read.covariates
-    gaps = cells.numbers[comparisons.first] - cells.numbers[comparisons.second]
-    n_named = len(covariates.number_names_)
-    columns = [*gaps.T, *comparisons.numbers.T[:n_named]]
-    for name, values in zip([*names.numbers, *covariates.number_names_], columns, strict=True):
+    first = comparisons.first
+    second = comparisons.second
+    notes = []
+
+    # numbers of the items as differences, then numbers of the comparisons
+    differences = cells.numbers[first] - cells.numbers[second]
+    number_names = read.covariates.number_names_
+    covariates = comparisons.numbers[:, : len(number_names)]
+    for name, values in zip(
+        [*names.numbers, *number_names], [*differences.T, *covariates.T], strict=True
+    ):
         if decides_everything(values, comparisons):
             warn_user(
                 f"the column '{name}' alone orders all comparisons correctly. If it is computed "
@@ -122,26 +130,29 @@ def comparison_notes(cells: ItemCells, names: CellNames, read: ReadComparisons) 
                 f"no comparison is between items with different values of {name}: how such items "
                 "compare is extrapolated from other columns"
             )
-    n_compared = len(np.unique([comparisons.first, comparisons.second]))
-    n_alone = comparisons.n_items - n_compared
-    if n_alone:
-        notes.append(f"{n_alone:,} of {comparisons.n_items:,} items have no comparison")
+    n_compared = len(np.unique([first, second]))
+    n_not_compared = comparisons.n_items - n_compared
+    if n_not_compared:
+        notes.append(f"{n_not_compared:,} of {comparisons.n_items:,} items have no comparison")
     return notes
 
 
-def decides_everything(gaps: Array, comparisons: ItemComparisons) -> bool:
-    """Whether the sign of a difference of the items never contradicts the winner."""
+def decides_everything(values: Array, comparisons: ItemComparisons) -> bool:
+    """Whether the sign of a number of each comparison never contradicts the winner."""
     sign_of_winner = np.sign(comparisons.share - 0.5)
-    agreement = np.sign(np.nan_to_num(gaps)) * sign_of_winner
+    agreement = np.sign(np.nan_to_num(values)) * sign_of_winner  # 1, −1, or 0 for no statement
     n_decided = int(np.count_nonzero(agreement))
-    n_won = int(np.count_nonzero(sign_of_winner))
-    if n_decided < max(LEAST_DECISIVE, DECISIVE_SHARE * n_won):
+    n_with_winner = int(np.count_nonzero(sign_of_winner))
+    if n_decided < max(LEAST_DECISIVE, DECISIVE_SHARE * n_with_winner):
         return False
-    return bool((agreement >= 0).all() or (agreement <= 0).all())
+    always_agrees = (agreement >= 0).all()
+    never_agrees = (agreement <= 0).all()
+    return bool(always_agrees or never_agrees)
 
 
 def never_meet(codes: Array, comparisons: ItemComparisons) -> bool:
     """Whether several categories are compared, but never with each other."""
     first = np.nan_to_num(codes[comparisons.first], nan=-1.0)
     second = np.nan_to_num(codes[comparisons.second], nan=-1.0)
-    return bool((first == second).all()) and len(np.unique(first)) > 1
+    n_categories = len(np.unique(first))
+    return bool((first == second).all()) and n_categories > 1

@@ -59,24 +59,26 @@ class ComparisonCovariates(BaseEstimator):
         has_side : bool
             Whether the first side was named first, and either side may win.
         """
-        number_scales = {}
-        categories = {}
+        scale_of_number = {}
+        labels_of_category = {}
         is_side_passed = False
         for name, values in covariates.items():
-            if values.dtype.kind in "fiub":
+            is_number = values.dtype.kind in "fiub"
+            if is_number:
                 numbers = np.nan_to_num(values.astype(np.float64))
-                number_scales[name] = float(np.sqrt(np.mean(numbers**2)))
-                is_side_passed |= bool(numbers[0]) and bool((numbers == numbers[0]).all())
+                scale_of_number[name] = float(np.sqrt(np.mean(numbers**2)))
+                if numbers[0] and (numbers == numbers[0]).all():  # constant: the same as the side
+                    is_side_passed = True
             else:
-                categories[name] = np.unique(values.astype(str))
-        number_names = [name for name, scale in number_scales.items() if scale > 0]
+                labels_of_category[name] = np.unique(values.astype(str))
+        number_names = [name for name, scale in scale_of_number.items() if scale > 0]
         category_names = [
-            name for name, labels in categories.items() if len(labels) <= MAX_CATEGORIES
+            name for name, labels in labels_of_category.items() if len(labels) <= MAX_CATEGORIES
         ]
         self.number_names_ = np.array(number_names, dtype=str)
-        self.number_scales_ = np.array([number_scales[name] for name in number_names])
+        self.number_scales_ = np.array([scale_of_number[name] for name in number_names])
         self.category_names_ = np.array(category_names, dtype=str)
-        self.categories_ = [categories[name] for name in category_names]
+        self.categories_ = [labels_of_category[name] for name in category_names]
         self.has_side_ = has_side and not is_side_passed
         return self
 
@@ -102,18 +104,24 @@ class ComparisonCovariates(BaseEstimator):
         self._check_names(covariates)
         numbers = []
         for name, scale in zip(self.number_names_, self.number_scales_, strict=True):
-            values = _broadcast(name, covariates.get(name, 0.0), n_comparisons)
-            numbers.append(np.nan_to_num(check_float_array(name, values)) / scale)
+            values = self._number(name, covariates, n_comparisons)
+            numbers.append(np.nan_to_num(values) / scale)
         codes = []
         for name, labels in zip(self.category_names_, self.categories_, strict=True):
             codes.append(self._codes(name, labels, covariates, n_comparisons))
         if self.has_side_:
-            values = _broadcast(SIDE, covariates.get(SIDE, 0.0), n_comparisons)
-            side = check_float_array(SIDE, values)
+            side = self._number(SIDE, covariates, n_comparisons)
             numbers.append(side)
+            # the effect of the side in each category
             for code, labels in zip(codes, self.categories_, strict=True):
-                numbers += [np.where(code == k, side, 0.0) for k in range(len(labels))]
-        return Context(_columns(numbers, n_comparisons), _columns(codes, n_comparisons))
+                for category in range(len(labels)):
+                    numbers.append(np.where(code == category, side, 0.0))
+        return Context(_stack_columns(numbers, n_comparisons), _stack_columns(codes, n_comparisons))
+
+    def _number(self, name: str, covariates: CovariateValues, n_comparisons: int) -> Array:
+        """A number of each comparison; 0 if it is not passed."""
+        values = _broadcast(name, covariates.get(name, 0.0), n_comparisons)
+        return check_float_array(name, values)
 
     def _codes(
         self,
@@ -122,24 +130,29 @@ class ComparisonCovariates(BaseEstimator):
         covariates: CovariateValues,
         n_comparisons: int,
     ) -> Array:
+        """Position of the label of each comparison; NaN for a new label, or if none is passed."""
         if name not in covariates:
             return np.full(n_comparisons, np.nan)
         values = _broadcast(name, covariates[name], n_comparisons).astype(str)
         position = np.minimum(np.searchsorted(labels, values), len(labels) - 1)
-        return np.where(labels[position] == values, position, np.nan)
+        is_known_label = labels[position] == values
+        return np.where(is_known_label, position, np.nan)
 
     def _check_names(self, covariates: CovariateValues) -> None:
         for name in covariates:
             if name not in self.names:
+                used_names = ", ".join(self.names)
+                if not used_names:
+                    used_names = "none"
                 raise ValueError(
                     f"covariates has {name!r}, which the model does not use"
-                    f"{suggestion(name, self.names)} It uses {', '.join(self.names) or 'none'}."
+                    f"{suggestion(name, self.names)} It uses {used_names}."
                 )
 
 
 def _broadcast(name: str, values: ArrayLike, n_comparisons: int) -> NDArray[np.generic]:
     array: NDArray[np.generic] = np.asarray(as_array(values, name))
-    if array.ndim == 0:
+    if array.ndim == 0:  # one value for all comparisons
         return np.full(n_comparisons, array[()])
     if array.shape != (n_comparisons,):
         raise ValueError(
@@ -149,7 +162,7 @@ def _broadcast(name: str, values: ArrayLike, n_comparisons: int) -> NDArray[np.g
     return array
 
 
-def _columns(columns: Sequence[Array], n_comparisons: int) -> Array:
+def _stack_columns(columns: Sequence[Array], n_comparisons: int) -> Array:
     if not columns:
         return np.zeros((n_comparisons, 0))
     return np.column_stack(columns)

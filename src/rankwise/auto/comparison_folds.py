@@ -69,10 +69,10 @@ class HeldOutComparisons:
     def mean(self, values: Array) -> float:
         """Weighted mean of one value per held-out comparison, without NaN."""
         is_defined = ~np.isnan(values)
-        weight = self.comparisons.weight[is_defined]
-        if not weight.any():
+        weights = self.comparisons.weight[is_defined]
+        if not weights.any():
             return np.nan
-        return float(np.average(values[is_defined], weights=weight))
+        return float(np.average(values[is_defined], weights=weights))
 
 
 def hold_out_comparisons(
@@ -92,8 +92,8 @@ def hold_out_comparisons(
         )
     held_out = comparisons.take(np.concatenate([fold.held_out for fold in folds]))
     if comparisons.days is None:
-        n_new = np.concatenate([fold.is_new.sum(axis=1) for fold in folds])
-        novelty = np.where(n_new == 2, Novelty.BOTH, Novelty.ONE)
+        n_new_items = np.concatenate([fold.is_new.sum(axis=1) for fold in folds])
+        novelty = np.where(n_new_items == 2, Novelty.BOTH, Novelty.ONE)
     else:
         novelty = np.full(held_out.n_comparisons, Novelty.LATER)
     return HeldOutComparisons(folds, held_out, novelty)
@@ -107,15 +107,19 @@ def item_folds(comparisons: ItemComparisons, rng: np.random.Generator) -> list[C
     unit_of_first = comparisons.unit[comparisons.first]
     unit_of_second = comparisons.unit[comparisons.second]
     compared_units = np.unique([unit_of_first, unit_of_second])
+
+    # assign the compared units to folds of equal size, at random
     n_folds = min(N_FOLDS, len(compared_units))
-    fold_of_unit = np.full(comparisons.unit.max() + 1, -1)
+    n_units = comparisons.unit.max() + 1
+    fold_of_unit = np.full(n_units, -1)
     fold_of_unit[compared_units] = rng.permutation(len(compared_units)) % n_folds
-    first_fold = fold_of_unit[unit_of_first]
-    second_fold = fold_of_unit[unit_of_second]
+    fold_of_first = fold_of_unit[unit_of_first]
+    fold_of_second = fold_of_unit[unit_of_second]
+
     folds = []
     n_held_out = 0
-    for k in range(n_folds):
-        is_new = np.column_stack([first_fold == k, second_fold == k])
+    for fold in range(n_folds):
+        is_new = np.column_stack([fold_of_first == fold, fold_of_second == fold])
         is_held_out = is_new.any(axis=1)
         held_out = np.flatnonzero(is_held_out)
         train = np.flatnonzero(~is_held_out)
@@ -139,15 +143,20 @@ def later_blocks(days: Array) -> list[ComparisonFold]:
             "all comparisons have the same time, so none is later than another; pass the time of "
             "each comparison, or omit time."
         )
-    last_comparison = np.cumsum(np.bincount(day_number)) - 1
-    block_of_day = last_comparison * N_TIME_BLOCKS // len(days)
-    block_of_day = np.unique(np.minimum(block_of_day, N_TIME_BLOCKS - 1), return_inverse=True)[1]
+    # cut the comparisons in the order of time into blocks of equal size, but no day in two
+    n_until_day = np.cumsum(np.bincount(day_number))
+    block_of_day = (n_until_day - 1) * N_TIME_BLOCKS // len(days)
+    block_of_day = np.minimum(block_of_day, N_TIME_BLOCKS - 1)
+    _, block_of_day = np.unique(block_of_day, return_inverse=True)  # without empty blocks
     block = block_of_day[day_number]
     if block.max() == 0:  # nearly all comparisons have the latest time
         block = (day_number == day_number.max()).astype(np.intp)
+
+    n_blocks = block.max() + 1
     folds = []
-    for k in range(max(1, block.max() + 1 - N_LATER_BLOCKS), block.max() + 1):
-        train = np.flatnonzero(block < k)
-        held_out = np.flatnonzero(block == k)
-        folds.append(ComparisonFold(train, held_out, np.zeros((len(held_out), 2), dtype=bool)))
+    for held_out_block in range(max(1, n_blocks - N_LATER_BLOCKS), n_blocks):
+        train = np.flatnonzero(block < held_out_block)
+        held_out = np.flatnonzero(block == held_out_block)
+        no_item_is_new = np.zeros((len(held_out), 2), dtype=bool)
+        folds.append(ComparisonFold(train, held_out, no_item_is_new))
     return folds

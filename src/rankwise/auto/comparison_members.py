@@ -76,7 +76,9 @@ def requested_comparison_members(
 ) -> list[ComparisonMember]:
     """Entries of the menu by name; "default" stands for all that the data allow."""
     menu = {entry.name: entry for entry in COMPARISON_MEMBERS if entry.is_applicable(problem)}
-    names = [requests] if isinstance(requests, str) else requests
+    names = requests
+    if isinstance(requests, str):
+        names = [requests]
     if not isinstance(names, Sequence) or not names:
         raise ValueError(f"members={requests!r}; expected 'default' or a list of names.")
     selected: dict[str, ComparisonMember] = {}
@@ -87,7 +89,10 @@ def requested_comparison_members(
                 + ", ".join(menu)
             )
         check_option("members", name, ("default", *menu))
-        selected.update(menu if name == "default" else {name: menu[name]})
+        if name == "default":
+            selected.update(menu)
+        else:
+            selected[name] = menu[name]
     return list(selected.values())
 
 
@@ -100,8 +105,9 @@ def evaluate_entry(
     start = perf_counter()
     try:
         member = entry.evaluate(problem)
-    except ValueError as error:
+    except ValueError as error:  # the data have too little of what it needs
         if is_required:
             raise
-        return SkippedEntry(entry.name, str(error).rstrip("."), perf_counter() - start)
+        reason = str(error).rstrip(".")
+        return SkippedEntry(entry.name, reason, perf_counter() - start)
     return EvaluatedEntry(member, perf_counter() - start)

@@ -79,10 +79,10 @@ class ComparisonModel(BaseEstimator):
         """Strengths of items by name; 0 for unknown items."""
         if names is None or not len(self.names_):
             return np.zeros(n_items)
-        position = np.searchsorted(self.names_, names)
+        position = np.searchsorted(self.names_, names)  # names are sorted
         position = np.minimum(position, len(self.names_) - 1)
-        is_known = self.names_[position] == names
-        return np.where(is_known, strengths[position], 0.0)
+        has_strength = self.names_[position] == names
+        return np.where(has_strength, strengths[position], 0.0)
 
     def win_probability(
         self,
@@ -114,14 +114,16 @@ class ComparisonModel(BaseEstimator):
             effects = (context.numbers * self.order_covariate_coef_).sum(axis=1)
             return win_probability(differences + effects, self.order_cap_)
         contexts = [context]
-        if self.covariates_.has_side_ and SIDE not in covariates:
+        is_side_unknown = self.covariates_.has_side_ and SIDE not in covariates
+        if is_side_unknown:  # the mean over both sides
             contexts = [
                 self.covariates_.transform({**covariates, SIDE: side}, len(first))
                 for side in (1.0, -1.0)
             ]
         items = PairItems(self, views, names)
-        log_odds = sum(items.log_odds(first, second, context) for context in contexts)
-        return win_probability(np.asarray(log_odds) / len(contexts), 0.0)
+        log_odds = [items.log_odds(first, second, context) for context in contexts]
+        mean_log_odds = np.asarray(sum(log_odds)) / len(contexts)
+        return win_probability(mean_log_odds, cap=0.0)
 
     def win_share(
         self, views: dict[str, Any], order_scores: Callable[[dict[str, Any]], Array]
@@ -137,10 +139,17 @@ class ComparisonModel(BaseEstimator):
         """
         n_items = views["dense"].shape[0]
         n_field = self.field_["dense"].shape[0]
-        both = {name: stack_rows(view, self.field_[name]) for name, view in views.items()}
+        items_and_field = {
+            name: stack_rows(view, self.field_[name]) for name, view in views.items()
+        }
+        scores = order_scores(items_and_field)
+
+        # each item is compared with all items of the field, whose rows follow those of the items
         first = np.repeat(np.arange(n_items), n_field)
         second = np.tile(np.arange(n_items, n_items + n_field), n_items)
-        probability = self.win_probability(both, order_scores(both), None, (first, second), {})
+        probability = self.win_probability(
+            items_and_field, scores, names=None, sides=(first, second), covariates={}
+        )
         return np.asarray(probability.reshape(n_items, n_field).mean(axis=1))
 
     def _check_fitted(self) -> None:
@@ -178,29 +187,33 @@ class PairItems:
     ) -> None:
         n_items = views["dense"].shape[0]
         self._model = model
+        self._cells = ItemCells.of_view(views["cells"], model.n_codes_)
+
+        # scores of the orders in the stack
         self._scores = model.strengths(names, n_items, model.pair_strengths_)
         rankers = zip(model.rankers_, model.ranker_views_, model.ranker_factors_, strict=True)
         for ranker, view, factor in rankers:
             self._scores = self._scores + factor * ranker.predict(views[view])
-        self._joint_scores = [
-            pair_model.ranker_.predict(views["wide"])
-            if isinstance(pair_model, JointPairs)
-            else np.zeros(0)
-            for pair_model in model.pair_models_
-        ]
-        self._cells = ItemCells.of_view(views["cells"], model.n_codes_)
+
+        # scores of the items by the joint models
+        self._joint_scores = []
+        for pair_model in model.pair_models_:
+            scores = np.zeros(0)  # trees of pairs have none
+            if isinstance(pair_model, JointPairs):
+                scores = pair_model.ranker_.predict(views["wide"])
+            self._joint_scores.append(scores)
 
     def log_odds(self, first: Indices, second: Indices, context: Context) -> Array:
         """Log odds of the stack; the opposite number if the sides are swapped."""
         model = self._model
         log_odds: Array = self._scores[first] - self._scores[second]
         log_odds = log_odds + (context.numbers * model.ranker_covariate_coef_).sum(axis=1)
-        for k, pair_model in enumerate(model.pair_models_):
+        pair_models = zip(model.pair_models_, model.pair_factors_, self._joint_scores, strict=True)
+        for pair_model, factor, scores in pair_models:
             if isinstance(pair_model, JointPairs):
-                of_model = pair_model.log_odds(
-                    self._joint_scores[k], self._cells, (first, second), context
-                )
+                sides = first, second
+                log_odds_of_model = pair_model.log_odds(scores, self._cells, sides, context)
             else:
-                of_model = pair_model.log_odds(self._cells, first, second, context)
-            log_odds = log_odds + model.pair_factors_[k] * of_model
+                log_odds_of_model = pair_model.log_odds(self._cells, first, second, context)
+            log_odds = log_odds + factor * log_odds_of_model
         return log_odds

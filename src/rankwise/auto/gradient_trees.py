@@ -79,8 +79,10 @@ class LightGBMTrees:
             "seed": 0,
             "verbosity": -1,
         }
-        zeros = np.zeros(len(X))
-        dataset = lightgbm.Dataset(X, zeros, categorical_feature=list(categorical), params=options)
+        no_targets = np.zeros(len(X))  # the derivatives replace them
+        dataset = lightgbm.Dataset(
+            X, no_targets, categorical_feature=list(categorical), params=options
+        )
         self.model = lightgbm.Booster(options, dataset)
         self._errors = lightgbm.basic.LightGBMError
         self.n_trees = 0
@@ -88,9 +90,13 @@ class LightGBMTrees:
 
     def add_trees(self, n_trees: int) -> None:
         """Grow further trees."""
+
+        def gradient_and_curvature(scores: Array, dataset: Any) -> tuple[Array, Array]:
+            return self._derivatives(scores)
+
         try:
             for _ in range(n_trees):
-                self.model.update(fobj=lambda scores, _: self._derivatives(scores))
+                self.model.update(fobj=gradient_and_curvature)
         except self._errors as error:  # such as no column that can be split
             raise ValueError(f"LightGBM cannot grow trees: {error}") from None
         self.n_trees = self.model.current_iteration()  # a tree without a split is dropped
@@ -129,7 +135,8 @@ class ScikitLearnTrees:
 
     def add_trees(self, n_trees: int) -> None:
         """Grow further trees."""
-        with limit_threads(n_threads_for(ENTRY_OF_TREE * self._X.size)):
+        n_threads = n_threads_for(ENTRY_OF_TREE * self._X.size)
+        with limit_threads(n_threads):
             for _ in range(n_trees):
                 gradient, curvature = self._derivatives(self._scores)
                 curvature = np.maximum(curvature, LEAST_CURVATURE)
@@ -141,7 +148,8 @@ class ScikitLearnTrees:
                     early_stopping=False,
                     random_state=0,
                 )
-                tree.fit(self._X, -gradient / curvature, sample_weight=curvature)
+                newton_step = -gradient / curvature
+                tree.fit(self._X, newton_step, sample_weight=curvature)
                 self._scores += tree.predict(self._X)
                 self.model.append(tree)
 
