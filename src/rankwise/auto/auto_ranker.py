@@ -294,7 +294,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
         data = check_data(fitted.views, y, groups, sample_weight, fitted.trees)
         members = requested_members(self.members, data)
         rng = np.random.default_rng(seed)
-        first_member = next(iter(members.values()))
+        first_member, *_ = members.values()
         hold_out = plan_hold_out(first_member, data, self.scoring, budget, rng)
         self.scoring_ = hold_out.metric.name
         hold_out.evaluate(np.zeros(hold_out.graph.n_items))  # raise errors of the metric now
@@ -370,8 +370,10 @@ class AutoRanker(RankerMixin, BaseEstimator):
         views = self._transform(items.X)
         pairs = read_pairs_of_rows(a, b, views["dense"].shape[0])
         scores = self._order_scores(views, items.names)
-        options = views, scores, items.names, pairs.sides
-        return pairs.reshape(model.win_probability(*options, covariates or {}))
+        if covariates is None:
+            covariates = {}
+        probability = model.win_probability(views, scores, items.names, pairs.sides, covariates)
+        return pairs.reshape(probability)
 
     @single_threaded
     def win_share(self, X: Any) -> Array:
@@ -416,7 +418,10 @@ class AutoRanker(RankerMixin, BaseEstimator):
         X : array-like, sparse matrix or data frame of shape (n_items, n_features)
             At least two items.
         """
-        if self.comparison_ is not None and not np.isfinite(self.predict_above(X, 0, 1)):
+        if self.comparison_ is None:
+            return
+        probability = self.predict_above(X, 0, 1)
+        if not np.isfinite(probability):
             raise ValueError("probabilities of the model are not finite")
 
     def smoke_test(self) -> Array:
@@ -431,10 +436,13 @@ class AutoRanker(RankerMixin, BaseEstimator):
             return np.zeros(0)
         views = views_of_table(self.table_.probe(), self.kept_values_)
         if self.comparison_ is None:
-            return self._score(views, [0, 0])
-        scores = self._order_scores(views, None)
-        sides = np.array([0]), np.array([1])
-        return np.append(scores, self.comparison_.win_probability(views, scores, None, sides, {}))
+            return self._score(views, groups=[0, 0])
+        scores = self._order_scores(views, names=None)
+        first_against_second = np.array([0]), np.array([1])
+        probability = self.comparison_.win_probability(
+            views, scores, names=None, sides=first_against_second, covariates={}
+        )
+        return np.append(scores, probability)
 
     def _comparison_model(self, method: str) -> ComparisonModel:
         """The model of probabilities; an error if `fit` had no comparisons."""
@@ -447,7 +455,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
 
     def _plain_scores(self, views: dict[str, Any]) -> Array:
         """Scores of the order of a model of comparisons, without strengths of known items."""
-        return np.asarray(self._member_scores(views, None).sum(axis=1))
+        return np.asarray(self._member_scores(views, groups=None).sum(axis=1))
 
     def _order_scores(self, views: dict[str, Any], names: NDArray[np.str_] | None) -> Array:
         """Scores of the order of a model of comparisons."""
@@ -456,19 +464,19 @@ class AutoRanker(RankerMixin, BaseEstimator):
         return scores + model.strengths(names, len(scores), model.order_strengths_)
 
     def _score(self, views: dict[str, Any], groups: Any) -> Array:
-        if groups is None and self.needs_groups_:
-            n_rows = views["dense"].shape[0]
-            warn_of_long_list(self, n_rows)
-            groups = np.zeros(n_rows, dtype=np.intp)
-        elif not self.needs_groups_:
+        """Weighted sum of the scores of the members, scaled in their groups."""
+        if not self.needs_groups_:
             groups = None
-        columns = self._member_scores(views, groups)
-        if len(self.estimators_) == 1:
-            scores = np.asarray(self.weights_[0] * columns[:, 0])
+        elif groups is None:  # all items are one list
+            n_items = views["dense"].shape[0]
+            warn_of_long_list(self, n_items)
+            groups = np.zeros(n_items, dtype=np.intp)
+        member_scores = self._member_scores(views, groups)
+        if len(self.estimators_) == 1:  # nothing to make comparable
+            scores = np.asarray(self.weights_[0] * member_scores[:, 0])
         else:
-            scores = row_products(
-                np.asarray(self.scaler_.transform(columns, groups)), self.weights_
-            )
+            scaled = np.asarray(self.scaler_.transform(member_scores, groups))
+            scores = row_products(scaled, self.weights_)
         if groups is not None and not scores.any() and len(np.unique(groups)) == len(scores):
             warn_user(
                 "every group has one item, and this AutoRanker compares an item with the others of "
@@ -508,7 +516,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
         return tags
 
     def _fit_views(self, X: Any, read_target: Callable[[], TrainingTarget]) -> FittedViews:
-        """Decide how columns are used, and keep what new items need."""
+        """Decide how columns are used, and store what the views of new items need."""
         fitted = fit_views(self, X, read_target)
         self.table_: TableVectorizer | None = fitted.table
         self.kept_values_: Indices = fitted.wide_values
@@ -537,16 +545,23 @@ class AutoRanker(RankerMixin, BaseEstimator):
             graph = y
         else:
             graph = y.graph()
-        columns = self._fit_views(items.X, lambda: Preferences(graph))
-        n_items = columns.views["dense"].shape[0]
-        read = read_item_comparisons(y, items, n_items, sample_weight, time)
-        table = ItemTable(columns.views, columns.trees.n_codes, items, columns.table)
-        seed = seed_from(self.random_state)
-        settings = ComparisonSettings(
-            self.members, self.n_resamples, seed, budget, bool(self.verbose)
+        fitted_views = self._fit_views(items.X, lambda: Preferences(graph))
+        views = fitted_views.views
+        comparisons = read_item_comparisons(y, items, views["dense"].shape[0], sample_weight, time)
+        table = ItemTable(
+            views=views,
+            n_codes=fitted_views.trees.n_codes,
+            items=items,
+            vectorizer=fitted_views.table,
         )
-        fitted = fit_comparisons(table, read, settings)
-        self._store_comparisons(fitted)
+        settings = ComparisonSettings(
+            members=self.members,
+            n_resamples=self.n_resamples,
+            seed=seed_from(self.random_state),
+            budget=budget,
+            is_verbose=bool(self.verbose),
+        )
+        self._store_comparisons(fit_comparisons(table, comparisons, settings))
         return self
 
     def _store_comparisons(self, fitted: FittedComparisons) -> None:
@@ -556,8 +571,9 @@ class AutoRanker(RankerMixin, BaseEstimator):
         self.estimators_ = fitted.rankers
         self.views_ = fitted.views
         self.weights_ = np.ones(n_rankers)
-        ends = np.array([[-1.0], [1.0]])  # of mean 0 and standard deviation 1: nothing is scaled
-        self.scaler_ = GroupScaler().fit(np.repeat(ends, n_rankers, axis=1))
+        # columns of mean 0 and standard deviation 1, so that nothing is scaled
+        standardized = np.repeat([[-1.0], [1.0]], n_rankers, axis=1)
+        self.scaler_ = GroupScaler().fit(standardized)
         self.needs_groups_ = False
         self.combine_ = "stack"
         self.scoring_ = "disagreement"
@@ -573,21 +589,21 @@ class AutoRanker(RankerMixin, BaseEstimator):
     def _evaluate(
         self, members: dict[str, Any], plan: EvaluationPlan
     ) -> dict[str, EvaluatedMember]:
-        """Evaluate the members, and start the table of them."""
+        """Evaluate the members, and begin the table of members, without their weights."""
         is_verbose = bool(self.verbose)
         columns = column_facts(self.table_)
         announce(columns, members, plan.hold_out, self.time_limit, is_verbose)
         progress = progress_of_members(len(members), is_verbose)
         n_done = 0
 
-        def report(result: Evaluated | Skipped) -> None:
+        def show_progress(result: Evaluated | Skipped) -> None:
             nonlocal n_done
             n_done += 1
             progress.update(n_done)
-            if self.verbose:
+            if is_verbose:
                 print_result(result, self.scoring_)
 
-        results = evaluate_members(members, plan, report)
+        results = evaluate_members(members, plan, show_progress)
         progress.close()
         self.members_ = [table_row(result) for result in results]
         evaluated = {}
@@ -597,8 +613,8 @@ class AutoRanker(RankerMixin, BaseEstimator):
             elif result.is_foreign_error:
                 warn_user(f"the member {result.name!r} is left out: {result.reason}.")
         if not evaluated:
-            reason = next(result.reason for result in results if isinstance(result, Skipped))
-            raise ValueError(f"no member could be held out: {reason}.")
+            reasons = [result.reason for result in results if isinstance(result, Skipped)]
+            raise ValueError(f"no member could be held out: {reasons[0]}.")
         return evaluated
 
     def _store(
@@ -624,13 +640,13 @@ class AutoRanker(RankerMixin, BaseEstimator):
     def _fit_scaler(self, hold_out: HoldOut) -> None:
         """Fit the scaler of the scores of the members; inside groups it learns nothing."""
         self.needs_groups_ = hold_out.data.groups is not None
-        scores = np.zeros((2, len(self.estimators_)))
+        made_up_scores = np.zeros((2, len(self.estimators_)))
         if self.needs_groups_:
-            self.scaler_ = GroupScaler().fit(scores, groups=[0, 0])
-            return
-        if len(self.estimators_) > 1:
-            scores = self._member_scores(hold_out.data.views, None)
-        self.scaler_ = GroupScaler().fit(scores)
+            self.scaler_ = GroupScaler().fit(made_up_scores, groups=[0, 0])
+        elif len(self.estimators_) > 1:
+            self.scaler_ = GroupScaler().fit(self._member_scores(hold_out.data.views, groups=None))
+        else:  # a single member is not scaled
+            self.scaler_ = GroupScaler().fit(made_up_scores)
 
     def _member_scores(self, views: dict[str, Any], groups: Any) -> Array:
         """Scores of each member in use, shape (n_items, n_in_use)."""
@@ -654,7 +670,9 @@ class AutoRanker(RankerMixin, BaseEstimator):
 
     def _estimate_out_of_bag(self, by_unit: Array, hold_out: HoldOut) -> None:
         """Set the out-of-bag estimate, and the bias of the score on all units."""
-        units = "groups" if hold_out.graph.n_groups > 1 else "folds of the list"
+        units = "groups"
+        if hold_out.graph.n_groups == 1:
+            units = "folds of the list"
         where = f"{units} that were used neither for selection nor for weights"
         self._store_estimate(by_unit, where, hold_out)
         optimism = hold_out.sign * (self.score_ - self.estimate_["score"])

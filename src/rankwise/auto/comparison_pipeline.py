@@ -153,17 +153,20 @@ def fit_comparisons(
     rng = np.random.default_rng(settings.seed)
     item_order = _item_order(table)
     problem = _make_problem(table, read, item_order, rng, settings)
-    entries = requested_comparison_members(settings.members, problem)
-    results = _evaluate(entries, problem, settings)
-    evaluated = [result for result in results if isinstance(result, EvaluatedEntry)]
     hold_out = problem.hold_out
-    stacks = ComparisonStacks.fit([entry.member for entry in evaluated], hold_out)
-    resampled = None
+
+    menu_entries = requested_comparison_members(settings.members, problem)
+    results = _evaluate(menu_entries, problem, settings)
+    members = [result.member for result in results if isinstance(result, EvaluatedEntry)]
+    stacks = ComparisonStacks.fit(members, hold_out)
+    out_of_bag = None
     if settings.n_resamples and not settings.is_time_over():
-        resampled = out_of_bag_losses(stacks, hold_out, settings.n_resamples, rng)
+        out_of_bag = out_of_bag_losses(stacks, hold_out, settings.n_resamples, rng)
     trained = train_stacks(stacks, n_names=problem.n_names, n_numbers=problem.n_numbers)
+
     held_out = held_out_table(hold_out, stacks.losses)
     explained = explain(hold_out, stacks.losses)
+    labels = read.labels[item_order].tolist()
     return FittedComparisons(
         rankers=trained.order.scaled_rankers(),
         views=trained.order.views,
@@ -171,8 +174,8 @@ def fit_comparisons(
         members=_member_table(results, stacks, problem),
         held_out=held_out,
         explained=explained,
-        estimate=estimate_error(hold_out, stacks.losses, resampled, stacks.uses_pairs),
-        examples=find_examples(problem, stacks, read.labels[item_order].tolist()),
+        estimate=estimate_error(hold_out, stacks.losses, out_of_bag, stacks.uses_pairs),
+        examples=find_examples(problem, stacks, labels),
         notes=[*_notes_on_data(table, read), explanation(held_out, explained, stacks.uses_pairs)],
     )
 
@@ -223,13 +226,14 @@ def _evaluate(
     entries: list[ComparisonMember], problem: ComparisonProblem, settings: ComparisonSettings
 ) -> list[EvaluatedEntry | SkippedEntry]:
     progress = progress_of_members(len(entries), settings.is_verbose)
-    results = []
-    for k, entry in enumerate(entries):
-        result = evaluate_entry(entry, problem, is_required=k == 0)
-        progress.update(k + 1)
+    results: list[EvaluatedEntry | SkippedEntry] = []
+    for entry in entries:
+        is_first = not results
+        result = evaluate_entry(entry, problem, is_required=is_first)
+        results.append(result)
+        progress.update(len(results))
         if settings.is_verbose:
             print_entry(result)
-        results.append(result)
     progress.close()
     return results
 
@@ -268,9 +272,11 @@ def _make_model(
 def _field_rows(problem: ComparisonProblem, item_order: Indices) -> Indices:
     """Rows of compared items, evenly spaced in their order."""
     comparisons = problem.comparisons
-    compared = item_order[np.unique([comparisons.first, comparisons.second])]
-    places = np.linspace(0, len(compared) - 1, min(N_FIELD, len(compared)))
-    rows: Indices = compared[np.unique(places.astype(np.intp))]
+    compared_items = np.unique([comparisons.first, comparisons.second])
+    compared_rows = item_order[compared_items]
+    n_compared = len(compared_rows)
+    positions = np.linspace(0, n_compared - 1, min(N_FIELD, n_compared)).astype(np.intp)
+    rows: Indices = compared_rows[np.unique(positions)]
     return rows
 
 
@@ -281,7 +287,9 @@ def _member_table(
 ) -> list[ResultRow]:
     """A row for each member, with its weights in the two stacks."""
     order_weights = _weights_by_name(stacks.order_members, stacks.order.weights)
-    pair_weights = _weights_by_name(stacks.pair_members, stacks.pairs.weights)
+    pair_weights: dict[str, float] = {}
+    if stacks.uses_pairs:
+        pair_weights = _weights_by_name(stacks.pair_members, stacks.pairs.weights)
     table: list[ResultRow] = []
     for result in results:
         if isinstance(result, SkippedEntry):
@@ -291,9 +299,7 @@ def _member_table(
         name = result.member.name
         row = member_row(result.member, result.seconds, problem)
         row["weight"] = order_weights.get(name, 0.0)
-        row["pair_weight"] = 0.0
-        if stacks.uses_pairs:
-            row["pair_weight"] = pair_weights.get(name, 0.0)
+        row["pair_weight"] = pair_weights.get(name, 0.0)
         table.append(row)
     return table
 

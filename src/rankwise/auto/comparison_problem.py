@@ -44,10 +44,14 @@ class LinearFeatures:
         scaler = StandardScaler(with_mean=not is_sparse).fit(X)
         scaler.scale_[n_dense:] = 1.0  # do not give rare values more weight than frequent ones
         scaled = scaler.transform(X)
-        n_knots = max(1, min(MAX_KNOTS, MAX_HINGES // max(1, n_dense) - 1))
-        if n_dense == 0 or 2 * n_dense > MAX_HINGES:
+        n_columns_of_one_knot = 2 * n_dense
+        if n_dense == 0 or n_columns_of_one_knot > MAX_HINGES:
             return cls([scaler], scaled)
-        hinges = HingeFeatures(n_knots, n_columns=n_dense if is_sparse else None)
+        n_affordable_knots = MAX_HINGES // n_dense - 1
+        n_hinged_columns = None  # all of them
+        if is_sparse:
+            n_hinged_columns = n_dense
+        hinges = HingeFeatures(min(MAX_KNOTS, n_affordable_knots), n_columns=n_hinged_columns)
         return cls([scaler, hinges], hinges.fit_transform(scaled))
 
 

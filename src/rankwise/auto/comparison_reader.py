@@ -71,9 +71,11 @@ def split_names(X: Any, item_id: str | None) -> NamedItems:
         The column; None stands for the index of a pandas frame.
     """
     if item_id is None:
-        if hasattr(X, "iloc"):
+        is_pandas = hasattr(X, "iloc")
+        if is_pandas:
             index = np.asarray(X.index)
-            return NamedItems(X, index.astype(str), are_lasting=index.dtype.kind not in "iu")
+            are_row_numbers = index.dtype.kind in "iu"
+            return NamedItems(X, index.astype(str), are_lasting=not are_row_numbers)
         return NamedItems(X, None, are_lasting=False)
     columns = frame_columns(X)
     if columns is None or item_id not in columns:
@@ -87,7 +89,10 @@ def split_names(X: Any, item_id: str | None) -> NamedItems:
 
 def names_if_passed(X: Any, item_id: str | None) -> NamedItems:
     """Items to predict: without names if they do not have the column."""
-    if item_id is not None and item_id not in (frame_columns(X) or {}):
+    if item_id is None:
+        return split_names(X, None)
+    columns = frame_columns(X)
+    if columns is None or item_id not in columns:
         return NamedItems(X, None, are_lasting=False)
     return split_names(X, item_id)
 
@@ -129,14 +134,14 @@ def _read_graph(graph: PairGraph, items: NamedItems) -> ReadComparisons:
 
     Rows of one group, or of one name in the column `item_id`, are held out together.
     """
-    n_comparisons = graph.n_pairs
     covariates = ComparisonCovariates().fit({}, has_side=False)
-    context = covariates.transform({}, n_comparisons)
-    unit = np.arange(graph.n_items)
+    context = covariates.transform({}, graph.n_pairs)
     if graph.item_groups is not None:
         unit = graph.item_groups.codes
     elif items.are_lasting and items.names is not None:
         unit = encode_groups(items.names, graph.n_items).codes
+    else:
+        unit = np.arange(graph.n_items)
     comparisons = ItemComparisons(
         first=graph.winner,
         second=graph.loser,
@@ -146,8 +151,7 @@ def _read_graph(graph: PairGraph, items: NamedItems) -> ReadComparisons:
         codes=context.codes,
         unit=unit,
     )
-    names = _names_of_items(items, graph.items)
-    return ReadComparisons(comparisons, covariates, names)
+    return ReadComparisons(comparisons, covariates, _names_of_items(items, graph.items))
 
 
 def _read_pair_data(pairs: PairData, items: NamedItems, n_items: int) -> ReadComparisons:
@@ -155,13 +159,15 @@ def _read_pair_data(pairs: PairData, items: NamedItems, n_items: int) -> ReadCom
     row_of_item = _rows_of_items(pairs, items, n_items)
     first = row_of_item[pairs.first]
     second = row_of_item[pairs.second]
-    is_loop = first == second
-    if is_loop.any():
-        k = int(np.argmax(is_loop))
+    is_with_itself = first == second
+    if is_with_itself.any():
+        k = int(np.argmax(is_with_itself))
         raise ValueError(
             f"comparison {k} compares {pairs.items[pairs.first[k]]} with itself; drop it."
         )
-    has_side = bool((pairs.outcome > 0).any() and (pairs.outcome < 0).any())
+    first_wins = pairs.outcome > 0
+    second_wins = pairs.outcome < 0
+    has_side = bool(first_wins.any() and second_wins.any())  # else the winner was named first
     covariates = ComparisonCovariates().fit(pairs.covariates, has_side)
     values: dict[str, ArrayLike] = {
         name: column for name, column in pairs.covariates.items() if name in covariates.names
@@ -178,8 +184,7 @@ def _read_pair_data(pairs: PairData, items: NamedItems, n_items: int) -> ReadCom
         codes=context.codes,
         unit=np.arange(n_items),
     )
-    names = _names_of_items(items, pairs.items)
-    return ReadComparisons(comparisons, covariates, names)
+    return ReadComparisons(comparisons, covariates, _names_of_items(items, pairs.items))
 
 
 def _names_of_items(items: NamedItems, labels: NDArray[Any]) -> NDArray[np.str_]:
@@ -199,15 +204,16 @@ def _rows_of_items(pairs: PairData, items: NamedItems, n_items: int) -> Indices:
             )
         _check_n_items(pairs.n_items, n_items)
         return np.arange(n_items)
-    rows = {name: row for row, name in enumerate(items.names.tolist())}
-    if len(rows) < n_items:
+    row_of_name = {name: row for row, name in enumerate(items.names.tolist())}
+    if len(row_of_name) < n_items:
         names, counts = np.unique(items.names, return_counts=True)
+        repeated_names = names[counts > 1]
         raise ValueError(
-            f"the item {names[counts > 1][0]!r} has several rows in X; pass one row for each item, "
+            f"the item {repeated_names[0]!r} has several rows in X; pass one row for each item, "
             "or row numbers in a PairGraph, with the names of the items as its groups."
         )
     labels = pairs.items.astype(str).tolist()
-    unknown = [label for label in labels if label not in rows]
+    unknown = [label for label in labels if label not in row_of_name]
     if unknown:
         examples = ", ".join(map(repr, unknown[:SHOWN_ITEMS]))
         raise ValueError(
@@ -215,7 +221,7 @@ def _rows_of_items(pairs: PairData, items: NamedItems, n_items: int) -> Indices:
             "Drop their comparisons or add their rows; names are matched with the column item_id=, "
             "or with the index of X."
         )
-    return np.array([rows[label] for label in labels], dtype=np.intp)
+    return np.array([row_of_name[label] for label in labels], dtype=np.intp)
 
 
 def _check_n_items(n_compared: int, n_items: int) -> None:
@@ -235,17 +241,20 @@ def _win_shares(outcome: Array) -> Array:
 def _with_weight_and_time(
     read: ReadComparisons, sample_weight: ArrayLike | None, time: ArrayLike | None
 ) -> ReadComparisons:
+    """The comparisons of positive weight, with these factors of the weights, and times."""
     comparisons = read.comparisons
-    weight = comparisons.weight
     n_comparisons = comparisons.n_comparisons
+    weight = comparisons.weight
     if sample_weight is not None:
         weight = weight * check_weights(sample_weight, n_comparisons)
     days = None
     if time is not None:
-        days = in_days(as_times(as_array(time, "time"), n_comparisons, "comparison"))
-    counted = np.flatnonzero(weight > 0)
-    comparisons = replace(comparisons, weight=weight, days=days).take(counted)
-    if not comparisons.n_comparisons or (comparisons.share == 0.5).all():
+        times = as_times(as_array(time, "time"), n_comparisons, "comparison")
+        days = in_days(times)
+    has_weight = np.flatnonzero(weight > 0)
+    comparisons = replace(comparisons, weight=weight, days=days).take(has_weight)
+    is_tie = comparisons.share == 0.5
+    if is_tie.all():  # or there is no comparison
         raise ValueError(
             "there is nothing to learn: no comparison of positive weight has a winner."
         )

@@ -31,8 +31,12 @@ class WhereHeldOut(NamedTuple):
 
 def novelty_rows(hold_out: HeldOutComparisons) -> list[WhereHeldOut]:
     """The kinds of held-out comparisons that occur."""
-    kinds = [WhereHeldOut(novelty, hold_out.novelty == novelty) for novelty in Novelty]
-    return [kind for kind in kinds if kind.rows.any()]
+    kinds = []
+    for novelty in Novelty:
+        rows = hold_out.novelty == novelty
+        if rows.any():
+            kinds.append(WhereHeldOut(novelty, rows))
+    return kinds
 
 
 def mean_of(values: Array, hold_out: HeldOutComparisons, rows: Array) -> ComparisonMean | None:
@@ -74,21 +78,26 @@ def explain(hold_out: HeldOutComparisons, losses: HeldOutLosses) -> dict[str, fl
 
     Comparisons of two new items count, unless they are fewer than 200.
     """
-    is_novel = hold_out.novelty == Novelty.BOTH
-    rows = np.ones(len(is_novel), dtype=bool)
-    if is_novel.sum() >= LEAST_NOVEL:
-        rows = is_novel
-    order = mean_of(losses.order_loss, hold_out, rows)
-    pairs = mean_of(losses.pairs_loss, hold_out, rows)
+    are_both_new = hold_out.novelty == Novelty.BOTH
+    rows = np.ones(len(are_both_new), dtype=bool)
+    if are_both_new.sum() >= LEAST_NOVEL:
+        rows = are_both_new
+    order_loss = mean_of(losses.order_loss, hold_out, rows)
+    pairs_loss = mean_of(losses.pairs_loss, hold_out, rows)
     gain = mean_of(losses.order_loss - losses.pairs_loss, hold_out, rows)
-    if order is None or pairs is None or gain is None:
+    if order_loss is None or pairs_loss is None or gain is None:
         return {}
-    of_order = 1 - order.mean / CHANCE_LOSS
-    of_pairs = 1 - pairs.mean / CHANCE_LOSS
-    share = 1.0
-    if of_pairs > max(0.0, of_order):
-        share = of_order / of_pairs
-    return {"order": of_order, "pairs": of_pairs, "share": max(0.0, share), "p": gain.p}
+    explained_by_order = 1 - order_loss.mean / CHANCE_LOSS
+    explained_by_pairs = 1 - pairs_loss.mean / CHANCE_LOSS
+    share_of_order = 1.0
+    if explained_by_pairs > max(0.0, explained_by_order):
+        share_of_order = explained_by_order / explained_by_pairs
+    return {
+        "order": explained_by_order,
+        "pairs": explained_by_pairs,
+        "share": max(0.0, share_of_order),
+        "p": gain.p,
+    }
 
 
 def explanation(table: list[ResultRow], explained: dict[str, float], uses_pairs: bool) -> str:
@@ -118,23 +127,23 @@ def estimate_error(
     The share on the comparisons that the weights were fitted to is biased downward, and that of
     stacks of drawn items upward: the estimate is their mean.
     """
-    kind = novelty_rows(hold_out)[0]
-    values = losses.wrong(uses_pairs)
-    fitted = mean_of(values, hold_out, kind.rows)
-    if fitted is None:
+    most_novel = novelty_rows(hold_out)[0]
+    is_wrong = losses.wrong(uses_pairs)
+    wrong_share = mean_of(is_wrong, hold_out, most_novel.rows)
+    if wrong_share is None:
         return {}
     optimism = 0.0
     if resampled is not None:
-        resampled_values = resampled.wrong(uses_pairs)
-        is_resampled = kind.rows & ~np.isnan(resampled_values)
-        of_drawn_items = mean_of(resampled_values, hold_out, is_resampled)
-        of_all_items = mean_of(values, hold_out, is_resampled)
-        if of_drawn_items is not None and of_all_items is not None:
-            optimism = (of_drawn_items.mean - of_all_items.mean) / 2
+        is_wrong_out_of_bag = resampled.wrong(uses_pairs)
+        is_evaluated = most_novel.rows & ~np.isnan(is_wrong_out_of_bag)
+        out_of_bag = mean_of(is_wrong_out_of_bag, hold_out, is_evaluated)
+        in_sample = mean_of(is_wrong, hold_out, is_evaluated)
+        if out_of_bag is not None and in_sample is not None:
+            optimism = (out_of_bag.mean - in_sample.mean) / 2
     return {
-        "score": fitted.mean + optimism,
-        "low": max(0.0, fitted.low + optimism),
-        "high": min(1.0, fitted.high + optimism),
+        "score": wrong_share.mean + optimism,
+        "low": max(0.0, wrong_share.low + optimism),
+        "high": min(1.0, wrong_share.high + optimism),
         "optimism": optimism,
     }
 
@@ -143,9 +152,9 @@ def member_row(
     member: EvaluatedPairMember, seconds: float, problem: ComparisonProblem
 ) -> ResultRow:
     """A row of `members_`, without weights."""
-    hold_out = problem.hold_out
-    all_rows = np.ones(len(hold_out.novelty), dtype=bool)
-    wrong = mean_of(problem.wrong(member.differences), hold_out, all_rows)
+    every_comparison = np.ones(len(problem.hold_out.novelty), dtype=bool)
+    is_wrong = problem.wrong(member.differences)
+    wrong_share = mean_of(is_wrong, problem.hold_out, every_comparison)
     row: ResultRow = {
         "name": member.name,
         "note": note_of_trees(member.n_trees),
@@ -153,8 +162,8 @@ def member_row(
         "log_loss": problem.loss(member.differences, member.cap),
         "seconds": seconds,
     }
-    if wrong is not None:
-        row.update(score=wrong.mean, low=wrong.low, high=wrong.high)
+    if wrong_share is not None:
+        row.update(score=wrong_share.mean, low=wrong_share.low, high=wrong_share.high)
     return row
 
 
@@ -163,22 +172,23 @@ def find_examples(
 ) -> list[ResultRow]:
     """Held-out comparisons whose probabilities by the order and by pairs differ most."""
     comparisons = problem.hold_out.comparisons
-    order = win_probability(stacks.order_differences, stacks.order.cap)
-    pairs = win_probability(stacks.pair_log_odds, 0.0)
+    by_order = win_probability(stacks.order_differences, stacks.order.cap)
+    by_pairs = win_probability(stacks.pair_log_odds, cap=0.0)
+    largest_difference_first = np.argsort(-np.abs(by_order - by_pairs), kind="stable")
     examples: list[ResultRow] = []
-    pairs_of_examples: set[tuple[int, int]] = set()
-    for k in np.argsort(-np.abs(order - pairs), kind="stable").tolist():
+    shown_pairs: set[tuple[int, int]] = set()
+    for k in largest_difference_first.tolist():
         first = int(comparisons.first[k])
         second = int(comparisons.second[k])
-        if (first, second) in pairs_of_examples:
+        if (first, second) in shown_pairs:  # compared several times
             continue
-        pairs_of_examples.add((first, second))
+        shown_pairs.add((first, second))
         examples.append(
             {
                 "first": names[first],
                 "second": names[second],
-                "order": float(order[k]),
-                "pairs": float(pairs[k]),
+                "order": float(by_order[k]),
+                "pairs": float(by_pairs[k]),
                 "outcome": float(comparisons.share[k]),
             }
         )

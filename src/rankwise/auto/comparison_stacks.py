@@ -89,16 +89,16 @@ class ComparisonStacks:
         order = fit_order_stack(columns.orders, outcomes)
         pairs = fit_stack(columns.pairs, outcomes)
         losses = columns.losses(order, pairs, outcomes.share)
-        has_pairs = any(not member.is_order for member in pair_members)
+        has_model_of_pairs = any(not member.is_order for member in pair_members)
         return cls(
-            order_members,
-            pair_members,
-            order,
-            pairs,
-            columns.orders @ order.factors,
-            columns.pairs @ pairs.factors,
-            losses,
-            has_pairs and _are_pairs_better(losses, hold_out),
+            order_members=order_members,
+            pair_members=pair_members,
+            order=order,
+            pairs=pairs,
+            order_differences=columns.orders @ order.factors,
+            pair_log_odds=columns.pairs @ pairs.factors,
+            losses=losses,
+            uses_pairs=has_model_of_pairs and _are_pairs_better(losses, hold_out),
         )
 
 
@@ -121,10 +121,10 @@ class StackColumns:
     def losses(self, order: LogOddsStack, pairs: LogOddsStack, share: Array) -> HeldOutLosses:
         """Losses of all comparisons by these stacks."""
         return HeldOutLosses(
-            order.losses(self.orders, share),
-            pairs.losses(self.pairs, share),
-            order.wrong(self.orders, share),
-            pairs.wrong(self.pairs, share),
+            order_loss=order.losses(self.orders, share),
+            pairs_loss=pairs.losses(self.pairs, share),
+            order_wrong=order.wrong(self.orders, share),
+            pairs_wrong=pairs.wrong(self.pairs, share),
         )
 
 
@@ -141,28 +141,29 @@ def out_of_bag_losses(
     """
     columns = StackColumns.of(stacks.order_members, stacks.pair_members)
     outcomes = hold_out.comparisons.outcomes
-    totals = np.zeros((4, len(outcomes.share)))
-    counts = np.zeros(len(outcomes.share))
+    n_held_out = len(outcomes.share)
+    sums_of_losses = np.zeros((4, n_held_out))
+    n_evaluated = np.zeros(n_held_out)
     for _ in range(n_resamples):
-        resample = resample_items(hold_out, rng)
-        if min(len(resample.drawn), len(resample.left)) < LEAST_RESAMPLED:
+        drawn, n_draws, not_drawn = resample_items(hold_out, rng)
+        if min(len(drawn), len(not_drawn)) < LEAST_RESAMPLED:
             continue
-        drawn = Outcomes(
-            outcomes.share[resample.drawn], outcomes.weight[resample.drawn] * resample.n_draws
-        )
-        order = fit_stack(columns.orders[resample.drawn], drawn, stacks.order.cap)
-        pairs = fit_stack(columns.pairs[resample.drawn], drawn)
-        left = StackColumns(columns.orders[resample.left], columns.pairs[resample.left])
-        losses = left.losses(order, pairs, outcomes.share[resample.left])
-        totals[:, resample.left] += [
+        drawn_outcomes = Outcomes(outcomes.share[drawn], outcomes.weight[drawn] * n_draws)
+        order = fit_stack(columns.orders[drawn], drawn_outcomes, stacks.order.cap)
+        pairs = fit_stack(columns.pairs[drawn], drawn_outcomes)
+        columns_not_drawn = StackColumns(columns.orders[not_drawn], columns.pairs[not_drawn])
+        losses = columns_not_drawn.losses(order, pairs, outcomes.share[not_drawn])
+        sums_of_losses[:, not_drawn] += [
             losses.order_loss,
             losses.pairs_loss,
             losses.order_wrong,
             losses.pairs_wrong,
         ]
-        counts[resample.left] += 1
-    means = np.divide(totals, counts, out=np.full(totals.shape, np.nan), where=counts > 0)
-    return HeldOutLosses(*means)
+        n_evaluated[not_drawn] += 1
+    never_evaluated = np.full(sums_of_losses.shape, np.nan)
+    means = np.divide(sums_of_losses, n_evaluated, out=never_evaluated, where=n_evaluated > 0)
+    order_loss, pairs_loss, order_wrong, pairs_wrong = means
+    return HeldOutLosses(order_loss, pairs_loss, order_wrong, pairs_wrong)
 
 
 def _are_pairs_better(losses: HeldOutLosses, hold_out: HeldOutComparisons) -> bool:

@@ -59,7 +59,7 @@ class WeightedOrders:
     def scaled_rankers(self) -> list[Any]:
         """Rankers whose plain sum is the weighted one."""
         return [
-            _scaled(ranker, factor)
+            _with_scaled_scores(ranker, factor)
             for ranker, factor in zip(self.rankers, self.factors, strict=True)
         ]
 
@@ -106,19 +106,19 @@ def train_stacks(stacks: ComparisonStacks, *, n_names: int, n_numbers: int) -> T
         return trained[member.name]
 
     order = WeightedOrders(np.zeros(n_names), np.zeros(n_numbers))
-    for member, factor in _weighted(stacks.order_members, stacks.order):
+    for member, factor in _weighted_members(stacks.order_members, stacks.order):
         model = train(member)
         assert not isinstance(model, TrainedPairs)
         order.add(model, factor)
     if not order.rankers:  # strengths alone cannot score new items
         model = train(stacks.order_members[0])
         assert isinstance(model, TrainedOrder)
-        order.add(model, 0.0)
+        order.add(model, factor=0.0)
     pair_orders = WeightedOrders(np.zeros(n_names), np.zeros(n_numbers))
     pair_models: list[JointPairs | PairTrees] = []
     pair_factors: list[float] = []
     if stacks.uses_pairs:
-        for member, factor in _weighted(stacks.pair_members, stacks.pairs):
+        for member, factor in _weighted_members(stacks.pair_members, stacks.pairs):
             model = train(member)
             if isinstance(model, TrainedPairs):
                 pair_models.append(model.model)
@@ -128,21 +128,23 @@ def train_stacks(stacks: ComparisonStacks, *, n_names: int, n_numbers: int) -> T
     return TrainedStacks(order, pair_orders, pair_models, pair_factors)
 
 
-def _weighted(
+def _weighted_members(
     members: list[EvaluatedPairMember], stack: LogOddsStack
 ) -> Iterator[tuple[EvaluatedPairMember, float]]:
     """Members with a weight, and their factors."""
-    columns = zip(members, stack.weights.tolist(), stack.factors.tolist(), strict=True)
-    for member, weight, factor in columns:
+    weights = stack.weights.tolist()
+    factors = stack.factors.tolist()
+    for member, weight, factor in zip(members, weights, factors, strict=True):
         if weight > LEAST_WEIGHT:
             yield member, factor
 
 
-def _scaled(ranker: Any, factor: float) -> Any:
+def _with_scaled_scores(ranker: Any, factor: float) -> Any:
     """A copy of a linear model or of trees, with scores times a factor."""
     scaled = copy.deepcopy(ranker)
     if isinstance(scaled, BoostedTrees):
         scaled.value_ = factor * scaled.value_
     elif isinstance(scaled, Pipeline):
-        scaled[-1].coef_ = factor * scaled[-1].coef_
+        linear_model = scaled[-1]
+        linear_model.coef_ = factor * linear_model.coef_
     return scaled

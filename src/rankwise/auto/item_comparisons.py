@@ -65,6 +65,9 @@ class ItemComparisons:
 
     def take(self, rows: Indices) -> ItemComparisons:
         """The selected comparisons."""
+        days = None
+        if self.days is not None:
+            days = self.days[rows]
         return replace(
             self,
             first=self.first[rows],
@@ -73,7 +76,7 @@ class ItemComparisons:
             weight=self.weight[rows],
             numbers=self.numbers[rows],
             codes=self.codes[rows],
-            days=None if self.days is None else self.days[rows],
+            days=days,
         )
 
     def in_canonical_order(self, item_order: Indices) -> ItemComparisons:
@@ -98,24 +101,28 @@ class ItemComparisons:
             numbers=self.numbers * sign[:, None],
             unit=renumber(self.unit[item_order]),
         )
-        keys: list[Array | Indices] = [*swapped.codes.T, *swapped.numbers.T]
-        keys += [swapped.weight, swapped.share]
+        sort_keys: list[Array | Indices] = [*swapped.codes.T, *swapped.numbers.T]
+        sort_keys += [swapped.weight, swapped.share]
         if swapped.days is not None:
-            keys.append(swapped.days)
-        keys += [swapped.second, swapped.first]
-        return swapped.take(np.lexsort(keys))
+            sort_keys.append(swapped.days)
+        sort_keys += [swapped.second, swapped.first]
+        return swapped.take(np.lexsort(sort_keys))  # the last key is the most important one
 
 
 def renumber(labels: Any) -> Indices:
     """Numbers of the labels in the order of their first occurrence."""
-    _, first_row, code = np.unique(labels, return_index=True, return_inverse=True)
-    place = np.empty(len(first_row), dtype=np.intp)
-    place[np.argsort(first_row)] = np.arange(len(first_row))
-    return place[code]
+    _, first_row_of_label, label_of_row = np.unique(labels, return_index=True, return_inverse=True)
+    n_labels = len(first_row_of_label)
+    labels_by_occurrence = np.argsort(first_row_of_label)
+    number_of_label = np.empty(n_labels, dtype=np.intp)
+    number_of_label[labels_by_occurrence] = np.arange(n_labels)
+    return number_of_label[label_of_row]
 
 
 def canonical_item_order(cells: Array) -> Indices:
     """Rows sorted by their cells, missing values last."""
     if cells.shape[1] == 0:
         return np.arange(len(cells))
-    return np.lexsort(np.where(np.isnan(cells), np.inf, cells).T[::-1])
+    without_missing = np.where(np.isnan(cells), np.inf, cells)
+    last_column_first = without_missing.T[::-1]  # the last key of lexsort is the most important one
+    return np.lexsort(last_column_first)

@@ -83,23 +83,25 @@ def fit_views(estimator: Any, X: Any, read_target: Callable[[], TrainingTarget])
     is_frame = narwhals_frame(X) is not None
     if not is_frame:
         X = validate_X(estimator, X, accept_sparse="csr", ensure_all_finite="allow-nan")
-    is_table = is_frame or (not sp.issparse(X) and np.isnan(np.sum(X)))
-    notes: list[str] = []
-    if is_table:
-        table = prepare_table(X, read_target)
-        notes = [
-            f"column {name} has the name of an identifier, but its numbers tell the order of "
-            "held-out items: it is used as a number"
-            for name in table.predictive_ids
-        ]
-    if not is_table or table.has_plain_numbers:
+    has_missing_values = not is_frame and not sp.issparse(X) and np.isnan(np.sum(X))
+    if not is_frame and not has_missing_values:
+        views = views_of_matrix(validate_X(estimator, X, accept_sparse="csr"))
+        return FittedViews(views, TreeFeatures(), None, no_values, notes=[])
+
+    table = prepare_table(X, read_target)
+    notes = [
+        f"column {name} has the name of an identifier, but its numbers tell the order of held-out "
+        "items: it is used as a number"
+        for name in table.predictive_ids
+    ]
+    if table.has_plain_numbers:
         views = views_of_matrix(validate_X(estimator, X, accept_sparse="csr"))
         return FittedViews(views, TreeFeatures(), None, no_values, notes)
+
     vectorizer = table.vectorizer
-    schema = vars(vectorizer)
-    estimator.n_features_in_ = schema["n_features_in_"]
-    if "feature_names_in_" in schema:
-        estimator.feature_names_in_ = schema["feature_names_in_"]
+    estimator.n_features_in_ = vectorizer.n_features_in_
+    if hasattr(vectorizer, "feature_names_in_"):
+        estimator.feature_names_in_ = vectorizer.feature_names_in_
     features = vectorizer.views(X)
     wide_values = frequent_values(features)
     trees = TreeFeatures(features.n_codes, features.sizes)
@@ -113,10 +115,10 @@ def prepare_table(X: Any, read_target: Any) -> PreparedTable:
     `read_target` is called without arguments if the table has an identifier that could be a number.
     """
     vectorizer = TableVectorizer().decide_columns(X)
-    numbers = vectorizer.numbered(X)
+    numbers_of_ids = vectorizer.numbered(X)
     predictive_ids: list[str] = []
-    if numbers:
-        predictive_ids = find_predictive_ids(numbers, read_target())
+    if numbers_of_ids:
+        predictive_ids = find_predictive_ids(numbers_of_ids, read_target())
         vectorizer = TableVectorizer(keep=predictive_ids).decide_columns(X)
     return PreparedTable(vectorizer, predictive_ids)
 
@@ -128,9 +130,10 @@ def find_predictive_ids(numbers: dict[str, Array], target: TrainingTarget) -> li
     n_items = len(target.y)
     if target.y.ndim > 1 or n_items < MIN_ITEMS_FOR_TREES:
         return []
-    rows = np.arange(0, n_items, 1 + n_items // PROBED_ITEMS)
-    graph = ScoreGraph(target.take(rows))
-    return [name for name, values in numbers.items() if is_predictive(values[rows], graph)]
+    step = 1 + n_items // PROBED_ITEMS
+    sample = np.arange(0, n_items, step)
+    graph = ScoreGraph(target.take(sample))
+    return [name for name, values in numbers.items() if is_predictive(values[sample], graph)]
 
 
 def frequent_values(features: TableFeatures) -> Indices:
@@ -138,7 +141,8 @@ def frequent_values(features: TableFeatures) -> Indices:
     n_items_of_value = features.sparse.count_nonzero(axis=0)
     n_items_of_value = np.where(features.is_wide, n_items_of_value, 0)
     n_columns = min(MAX_WIDE, int(features.is_wide.sum()))
-    return np.sort(np.argsort(-n_items_of_value, kind="stable")[:n_columns])
+    most_frequent_first = np.argsort(-n_items_of_value, kind="stable")
+    return np.sort(most_frequent_first[:n_columns])
 
 
 def views_of_table(features: TableFeatures, wide_values: Indices) -> dict[str, Any]:

@@ -42,10 +42,15 @@ class ComparisonDesign:
         self.second = second
         self.columns = columns
         self.indicators = indicators
-        rows = np.arange(n_comparisons)
+
+        # row of a comparison: 1 in the column of its first item, −1 in that of its second item
+        every_row = np.arange(n_comparisons)
         signs = np.repeat([1.0, -1.0], n_comparisons)
-        places = np.concatenate([rows, rows]), np.concatenate([first, second])
-        self._incidence = sp.csr_array((signs, places), shape=(n_comparisons, features.shape[0]))
+        rows = np.concatenate([every_row, every_row])
+        items = np.concatenate([first, second])
+        self._incidence = sp.csr_array(
+            (signs, (rows, items)), shape=(n_comparisons, features.shape[0])
+        )
         self._sizes = (features.shape[1], columns.shape[1], indicators.shape[1])
         self.n_coefficients = sum(self._sizes)
 
@@ -72,9 +77,9 @@ class ComparisonDesign:
         of_features, of_columns, of_indicators = self.split(coefficients)
         scores = row_products(self.features, of_features)
         differences: Array = scores[self.first] - scores[self.second]
-        if self._sizes[1]:
+        if len(of_columns):
             differences = differences + self.columns @ of_columns
-        if self._sizes[2]:
+        if len(of_indicators):
             differences = differences + self.indicators @ of_indicators
         return differences
 
@@ -95,25 +100,28 @@ class ComparisonDesign:
         The block of the item features is ``Rᵀ L R`` with the weighted Laplacian L of the items, so
         that its cost grows with the number of items, not of comparisons.
         """
-        weights = sp.dia_array((weight[None, :], [0]), shape=(len(weight), len(weight)))
-        weighted_incidence = sp.csr_array(weights @ self._incidence)
-        laplacian = sp.csr_array(self._incidence.T @ weighted_incidence)
+        # rows of the design times the weights
+        n_comparisons = len(weight)
+        diagonal = sp.dia_array((weight[None, :], [0]), shape=(n_comparisons, n_comparisons))
+        weighted_incidence = sp.csr_array(diagonal @ self._incidence)
         weighted_columns = weight[:, None] * self.columns
-        items_by_columns = weighted_incidence.T @ self.columns
-        items_by_indicators = weighted_incidence.T @ self.indicators
-        indicators_by_columns = self.indicators.T @ weighted_columns
-        indicators_by_indicators = self.indicators.T @ (weights @ self.indicators)
+        weighted_indicators = diagonal @ self.indicators
+
+        # blocks of the item features: features of a comparison are incidence times item features
         features = self.features
-        features_by_columns = _dense(features.T @ items_by_columns)
-        features_by_indicators = _dense(features.T @ items_by_indicators)
-        columns_by_indicators = _dense(indicators_by_columns).T
-        of_features = _dense(features.T @ _dense(laplacian @ features))
-        of_columns = self.columns.T @ weighted_columns
-        of_indicators = _dense(indicators_by_indicators)
+        laplacian = sp.csr_array(self._incidence.T @ weighted_incidence)
+        features_features = _dense(features.T @ _dense(laplacian @ features))
+        features_columns = _dense(features.T @ (weighted_incidence.T @ self.columns))
+        features_indicators = _dense(features.T @ (weighted_incidence.T @ self.indicators))
+
+        # blocks of the further columns
+        columns_columns = self.columns.T @ weighted_columns
+        columns_indicators = _dense(self.indicators.T @ weighted_columns).T
+        indicators_indicators = _dense(self.indicators.T @ weighted_indicators)
         blocks = [
-            [of_features, features_by_columns, features_by_indicators],
-            [features_by_columns.T, of_columns, columns_by_indicators],
-            [features_by_indicators.T, columns_by_indicators.T, of_indicators],
+            [features_features, features_columns, features_indicators],
+            [features_columns.T, columns_columns, columns_indicators],
+            [features_indicators.T, columns_indicators.T, indicators_indicators],
         ]
         return np.block(blocks)
 

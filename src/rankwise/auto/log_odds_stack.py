@@ -70,41 +70,43 @@ def fit_stack(columns: Array, outcomes: Outcomes, cap: float = 0.0) -> LogOddsSt
         The c of the link.
     """
     temperatures = np.array([_temperature(column, outcomes, cap) for column in columns.T])
-    scaled = columns * temperatures
+    log_odds = columns * temperatures  # of each member
     n_members = columns.shape[1]
     mean_weight = 1.0 / n_members
-    total_weight = outcomes.weight.sum()
 
-    information = link_derivatives(scaled.mean(axis=1), outcomes, cap).information
-    penalty = SHRINKAGE * (information @ scaled**2) / total_weight
+    # ridge to the mean weight: the information of `SHRINKAGE` average comparisons about each weight
+    mean_log_odds = log_odds.mean(axis=1)
+    information = link_derivatives(mean_log_odds, outcomes, cap).information
+    information_about_weights = information @ log_odds**2
+    penalty = SHRINKAGE * information_about_weights / outcomes.weight.sum()
 
-    def objective(weights: Array) -> tuple[float, Array]:
-        differences = scaled @ weights
+    def loss_and_gradient(weights: Array) -> tuple[float, Array]:
+        stacked = log_odds @ weights
         departure = weights - mean_weight
-        losses = log_losses(differences, outcomes.share, cap)
-        value = outcomes.weight @ losses + penalty @ departure**2 / 2
-        gradient = scaled.T @ link_derivatives(differences, outcomes, cap).gradient
-        return float(value), gradient + penalty * departure
+        losses = log_losses(stacked, outcomes.share, cap)
+        loss = outcomes.weight @ losses + penalty @ departure**2 / 2
+        gradient = log_odds.T @ link_derivatives(stacked, outcomes, cap).gradient
+        return float(loss), gradient + penalty * departure
 
     start = np.full(n_members, mean_weight)
     bounds = [(0.0, None)] * n_members
-    result = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds)
+    result = minimize(loss_and_gradient, start, jac=True, method="L-BFGS-B", bounds=bounds)
     weights = np.asarray(result.x)
     return LogOddsStack(weights * temperatures, weights, cap)
 
 
 def _temperature(differences: Array, outcomes: Outcomes, cap: float) -> float:
     """The factor of the differences with the smallest loss."""
-    scale = float(np.sqrt(np.mean(differences**2)))
-    if scale == 0:
+    root_mean_square = float(np.sqrt(np.mean(differences**2)))
+    if root_mean_square == 0:
         return 1.0
 
-    def loss(log_temperature: float) -> float:
-        scaled = np.exp(log_temperature) / scale * differences
-        return float(outcomes.weight @ log_losses(scaled, outcomes.share, cap))
+    def loss(log_factor: float) -> float:
+        log_odds = np.exp(log_factor) / root_mean_square * differences
+        return float(outcomes.weight @ log_losses(log_odds, outcomes.share, cap))
 
     result = minimize_scalar(loss, bounds=LOG_TEMPERATURES, method="bounded")
-    return float(np.exp(result.x) / scale)
+    return float(np.exp(result.x) / root_mean_square)
 
 
 def _total_loss(stack: LogOddsStack, columns: Array, outcomes: Outcomes) -> float:
@@ -120,23 +122,25 @@ class Resample(NamedTuple):
         Comparisons with both items drawn.
     n_draws : ndarray of int
         How often each of them counts.
-    left : ndarray of int
+    not_drawn : ndarray of int
         Comparisons with neither item drawn.
     """
 
     drawn: Indices
     n_draws: Array
-    left: Indices
+    not_drawn: Indices
 
 
 def resample_items(hold_out: HeldOutComparisons, rng: np.random.Generator) -> Resample:
     """Draw units of items with replacement."""
     comparisons = hold_out.comparisons
-    n_units = int(comparisons.unit.max()) + 1
-    count_of_unit = np.bincount(rng.integers(n_units, size=n_units), minlength=n_units)
-    first_count = count_of_unit[comparisons.unit[comparisons.first]]
-    second_count = count_of_unit[comparisons.unit[comparisons.second]]
-    n_draws = first_count * second_count
+    unit_of_item = comparisons.unit
+    n_units = int(unit_of_item.max()) + 1
+    drawn_units = rng.integers(n_units, size=n_units)
+    draws_of_unit = np.bincount(drawn_units, minlength=n_units)
+    draws_of_first = draws_of_unit[unit_of_item[comparisons.first]]
+    draws_of_second = draws_of_unit[unit_of_item[comparisons.second]]
+    n_draws = draws_of_first * draws_of_second
     drawn = np.flatnonzero(n_draws)
-    left = np.flatnonzero((first_count == 0) & (second_count == 0))
-    return Resample(drawn, n_draws[drawn].astype(np.float64), left)
+    not_drawn = np.flatnonzero((draws_of_first == 0) & (draws_of_second == 0))
+    return Resample(drawn, n_draws[drawn].astype(np.float64), not_drawn)

@@ -40,17 +40,24 @@ def evaluate_hinges(problem: ComparisonProblem, cap: float) -> EvaluatedPairMemb
 
     def train() -> TrainedOrder:
         coefficients = path.fit(selected.alpha, cap)
-        of_features, of_covariates, _ = design.split(coefficients)
+        feature_coef, covariate_coef, _ = design.split(coefficients)
         ranker = RankLogistic(selected.alpha)
         ranker.n_features_in_ = features.shape[1]
-        ranker.coef_ = of_features
+        ranker.coef_ = feature_coef
         model = as_pipeline(problem.linear.steps, ranker)
-        return TrainedOrder(model, problem.view, of_covariates)
+        return TrainedOrder(model, problem.view, covariate_coef)
 
     name = "hinges"
     if cap:
         name = f"hinges, capped at {cap:g}"
-    return EvaluatedPairMember(name, True, selected.differences, cap, train, alpha=selected.alpha)
+    return EvaluatedPairMember(
+        name=name,
+        is_order=True,
+        differences=selected.differences,
+        cap=cap,
+        train=train,
+        alpha=selected.alpha,
+    )
 
 
 def evaluate_item_trees(problem: ComparisonProblem) -> EvaluatedPairMember:
@@ -58,35 +65,42 @@ def evaluate_item_trees(problem: ComparisonProblem) -> EvaluatedPairMember:
     cells = problem.cells
     if cells is None:
         raise ValueError("trees need dense items")
-    grow = partial(grow_item_trees, cells.all, categorical=cells.categorical)
-    effects = []
-    growing = []
-    for fold in problem.hold_out.folds:
-        comparisons = problem.comparisons.take(fold.train)
-        effects.append(covariate_effects(comparisons))
-        growing.append(grow(comparisons, effects[-1]))
+    start_item_trees = partial(grow_item_trees, cells.all, categorical=cells.categorical)
+    folds = problem.hold_out.folds
+    covariate_coef_of_folds = []
+    trees_of_folds = []
+    for fold in folds:
+        train_comparisons = problem.comparisons.take(fold.train)
+        covariate_coef = covariate_effects(train_comparisons)
+        covariate_coef_of_folds.append(covariate_coef)
+        trees_of_folds.append(start_item_trees(train_comparisons, covariate_coef))
 
-    def differences(fold_number: int, first_tree: int) -> Array:
-        fold = problem.hold_out.folds[fold_number]
-        held_out = problem.comparisons.take(fold.held_out)
-        scores = growing[fold_number].predict(cells.all, first_tree)
-        change: Array = scores[held_out.first] - scores[held_out.second]
+    def held_out_differences(fold_number: int, first_tree: int) -> Array:
+        """Differences by the trees from the first one on; with tree 0, also of the covariates."""
+        held_out = problem.comparisons.take(folds[fold_number].held_out)
+        scores = trees_of_folds[fold_number].predict(cells.all, first_tree)
+        differences: Array = scores[held_out.first] - scores[held_out.second]
         if first_tree == 0:
-            change = change + held_out.numbers @ effects[fold_number]
-        return change
+            differences = differences + held_out.numbers @ covariate_coef_of_folds[fold_number]
+        return differences
 
-    rounds = select_rounds(growing, differences, problem)
+    rounds = select_rounds(trees_of_folds, held_out_differences, problem)
 
     def train() -> TrainedOrder:
         covariate_coef = covariate_effects(problem.comparisons)
-        trees = grow(problem.comparisons, covariate_coef)
+        trees = start_item_trees(problem.comparisons, covariate_coef)
         trees.add_trees(rounds.n_trees)
         model = BoostedTrees(rounds.n_trees, categorical=cells.categorical)
         model.store(trees.model, trees.n_trees, cells.all.shape[1])
         return TrainedOrder(model, "cells", covariate_coef)
 
     return EvaluatedPairMember(
-        "trees of items", True, rounds.differences, 0.0, train, n_trees=rounds.n_trees
+        name="trees of items",
+        is_order=True,
+        differences=rounds.differences,
+        cap=0.0,
+        train=train,
+        n_trees=rounds.n_trees,
     )
 
 
@@ -101,25 +115,28 @@ def grow_item_trees(
     The curvature is twice the diagonal of the Hessian, which bounds it, because both items of a
     comparison move.
     """
-    first, second = comparisons.first, comparisons.second
     offset = comparisons.numbers @ covariate_coef
-    compared = np.unique([first, second])
+
+    # trees are grown on the compared items; the position of each in the rows of the trees
+    compared_items = np.unique([comparisons.first, comparisons.second])
+    n_rows = len(compared_items)
     row_of_item = np.zeros(comparisons.n_items, dtype=np.intp)
-    row_of_item[compared] = np.arange(len(compared))
-    first_row = row_of_item[first]
-    second_row = row_of_item[second]
-    n_rows = len(compared)
+    row_of_item[compared_items] = np.arange(n_rows)
+    first_row = row_of_item[comparisons.first]
+    second_row = row_of_item[comparisons.second]
 
-    def derivatives(scores: Array) -> tuple[Array, Array]:
+    def gradient_and_curvature(scores: Array) -> tuple[Array, Array]:
         differences = scores[first_row] - scores[second_row] + offset
-        of_pairs = link_derivatives(differences, comparisons.outcomes, 0.0)
-        as_first = np.bincount(first_row, of_pairs.gradient, n_rows)
-        as_second = np.bincount(second_row, of_pairs.gradient, n_rows)
-        of_first = np.bincount(first_row, of_pairs.information, n_rows)
-        of_second = np.bincount(second_row, of_pairs.information, n_rows)
-        return np.asarray(as_first - as_second), np.asarray(2.0 * (of_first + of_second))
+        of_comparisons = link_derivatives(differences, comparisons.outcomes, cap=0.0)
+        gradient_as_first = np.bincount(first_row, of_comparisons.gradient, n_rows)
+        gradient_as_second = np.bincount(second_row, of_comparisons.gradient, n_rows)
+        information_as_first = np.bincount(first_row, of_comparisons.information, n_rows)
+        information_as_second = np.bincount(second_row, of_comparisons.information, n_rows)
+        gradient = gradient_as_first - gradient_as_second
+        curvature = 2.0 * (information_as_first + information_as_second)
+        return np.asarray(gradient), np.asarray(curvature)
 
-    return start_trees(X[compared], derivatives, categorical)
+    return start_trees(X[compared_items], gradient_and_curvature, categorical)
 
 
 def covariate_effects(comparisons: ItemComparisons) -> Array:
@@ -144,14 +161,20 @@ def evaluate_strengths(problem: ComparisonProblem) -> EvaluatedPairMember:
     comparisons = problem.comparisons
     design = strength_design(identity, comparisons)
     path = LinearPath(design, problem)
-    selected = path.select(STRENGTH_ALPHAS, 0.0)
+    selected = path.select(STRENGTH_ALPHAS, cap=0.0)
 
     def train() -> TrainedStrengths:
-        of_names, of_covariates, _ = design.split(path.fit(selected.alpha, 0.0))
-        return TrainedStrengths(of_names, of_covariates)
+        coefficients = path.fit(selected.alpha, cap=0.0)
+        strengths, covariate_coef, _ = design.split(coefficients)
+        return TrainedStrengths(strengths, covariate_coef)
 
     return EvaluatedPairMember(
-        "strengths of known items", True, selected.differences, 0.0, train, alpha=selected.alpha
+        name="strengths of known items",
+        is_order=True,
+        differences=selected.differences,
+        cap=0.0,
+        train=train,
+        alpha=selected.alpha,
     )
 
 

@@ -32,25 +32,23 @@ class GapLimits(NamedTuple):
 
 def choose_gap_limits(numbers: Array, first: Indices, second: Indices) -> GapLimits:
     """Quantiles of the absolute gaps of each column, over the comparisons."""
-    columns = []
-    limits = []
+    columns: list[Indices] = [np.zeros(0, dtype=np.intp)]
+    limits: list[Array] = [np.zeros(0)]
     for column, values in enumerate(numbers.T):
-        gaps = np.abs(values[first] - values[second])
-        gaps = gaps[gaps > 0]  # and not missing
-        if not len(gaps):
-            continue
-        levels = np.unique(np.quantile(gaps, GAP_LEVELS, method="inverted_cdf"))
-        columns.append(np.full(len(levels), column))
-        limits.append(levels)
-    if not columns:
-        return GapLimits(np.zeros(0, dtype=np.intp), np.zeros(0))
+        absolute_gaps = np.abs(values[first] - values[second])
+        positive_gaps = absolute_gaps[absolute_gaps > 0]  # without missing ones
+        if len(positive_gaps):
+            quantiles = np.quantile(positive_gaps, GAP_LEVELS, method="inverted_cdf")
+            limits_of_column = np.unique(quantiles)
+            columns.append(np.full(len(limits_of_column), column))
+            limits.append(limits_of_column)
     return GapLimits(np.concatenate(columns), np.concatenate(limits))
 
 
 def clipped_gaps(numbers: Array, first: Indices, second: Indices, limits: GapLimits) -> Array:
     """Gaps between −1 and 1, as shares of the limits; 0 if a number is missing."""
-    columns = numbers[:, limits.column]
-    gaps = np.nan_to_num(columns[first] - columns[second])
+    values = numbers[:, limits.column]  # one column for each limit
+    gaps = np.nan_to_num(values[first] - values[second])
     return np.clip(gaps, -limits.limit, limits.limit) / limits.limit
 
 
@@ -79,13 +77,13 @@ class WedgeTable(NamedTuple):
 def choose_wedges(codes: Array) -> list[WedgeTable]:
     """Each column with itself, then columns with each other, while the tables are small."""
     n_columns = codes.shape[1]
-    sizes = [_n_categories(column) for column in codes.T]
+    n_categories = [_n_categories(column) for column in codes.T]
     same_column = [(column, column) for column in range(n_columns)]
     two_columns = list(itertools.combinations(range(n_columns), 2))
     tables = []
     n_entries = 0
     for left, right in same_column + two_columns:
-        table = WedgeTable(left, right, sizes[left], sizes[right])
+        table = WedgeTable(left, right, n_categories[left], n_categories[right])
         if n_entries + table.n_entries <= MAX_WEDGES:
             n_entries += table.n_entries
             tables.append(table)
@@ -123,24 +121,31 @@ def wedge_indicators(
     opposites.
     """
     n_comparisons = len(first)
+    every_row = np.arange(n_comparisons)
+    rows = np.concatenate([every_row, every_row])
+    signs = np.repeat([1.0, -1.0], n_comparisons)
     blocks = [sp.csr_array((n_comparisons, 0))]
-    rows = np.arange(n_comparisons)
-    both_rows = np.concatenate([rows, rows])
     for table in tables:
         left = categories_of(codes[:, table.left], table.n_left)
         right = categories_of(codes[:, table.right], table.n_right)
-        i = np.concatenate([left[first], left[second]])
-        j = np.concatenate([right[second], right[first]])
-        signs = np.repeat([1.0, -1.0], n_comparisons)
+
+        # (left of first, right of second) counts 1, (left of second, right of first) counts −1
+        left_category = np.concatenate([left[first], left[second]])
+        right_category = np.concatenate([right[second], right[first]])
+        signs_in_table = signs
         if table.left == table.right:
-            signs = np.where(i < j, signs, 0.0)
-        places = both_rows, i * table.n_right + j
-        block = sp.csr_array((signs, places), shape=(n_comparisons, table.n_entries))
+            is_above_diagonal = left_category < right_category
+            signs_in_table = np.where(is_above_diagonal, signs, 0.0)
+        entries = left_category * table.n_right + right_category
+        block = sp.csr_array(
+            (signs_in_table, (rows, entries)), shape=(n_comparisons, table.n_entries)
+        )
         block.eliminate_zeros()
         blocks.append(block)
-    columns = sp.csc_array(sp.hstack(blocks))
-    entry = np.flatnonzero(np.diff(columns.indptr))
-    return WedgeIndicators(sp.csr_array(columns[:, entry]), entry)
+    all_columns = sp.csc_array(sp.hstack(blocks))
+    n_nonzero_of_column = np.diff(all_columns.indptr)
+    occurring = np.flatnonzero(n_nonzero_of_column)
+    return WedgeIndicators(sp.csr_array(all_columns[:, occurring]), occurring)
 
 
 def pair_rows(cells: ItemCells, first: Indices, second: Indices, context: Context) -> Array:
@@ -176,4 +181,6 @@ class Context(NamedTuple):
 
 
 def _n_categories(codes: Array) -> int:
-    return int(np.nanmax(codes, initial=-1.0)) + 2
+    largest_code = int(np.nanmax(codes, initial=-1.0))
+    n_observed = largest_code + 1
+    return n_observed + 1  # one for missing values

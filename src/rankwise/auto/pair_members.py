@@ -40,14 +40,17 @@ def evaluate_joint(problem: ComparisonProblem) -> EvaluatedPairMember:
         raise ValueError("gaps need dense items")
     comparisons = problem.comparisons
     sides = comparisons.first, comparisons.second
-    limits = choose_gap_limits(cells.numbers, *sides)
-    wedges = choose_wedges(cells.codes)
-    gaps = clipped_gaps(cells.numbers, *sides, limits)
-    columns = np.hstack([comparisons.numbers, gaps])
-    indicators = wedge_indicators(cells.codes, *sides, wedges)
-    design = ComparisonDesign(problem.linear.R, *sides, columns, indicators.columns)
+    gap_limits = choose_gap_limits(cells.numbers, *sides)
+    gaps = clipped_gaps(cells.numbers, *sides, gap_limits)
+    wedge_tables = choose_wedges(cells.codes)
+    indicators = wedge_indicators(cells.codes, *sides, wedge_tables)
+    covariates_and_gaps = np.hstack([comparisons.numbers, gaps])
+    features = problem.linear.R
+    design = ComparisonDesign(features, *sides, covariates_and_gaps, indicators.columns)
+
+    # the penalty of the logistic link, then the link with that penalty
     path = LinearPath(design, problem)
-    logistic = path.select(JOINT_ALPHAS, 0.0)
+    logistic = path.select(JOINT_ALPHAS, cap=0.0)
     candidates = [logistic]
     for cap in JOINT_CAPS:
         candidates.append(path.select(np.array([logistic.alpha]), cap))
@@ -55,26 +58,28 @@ def evaluate_joint(problem: ComparisonProblem) -> EvaluatedPairMember:
 
     def train() -> TrainedPairs:
         coefficients = path.fit(selected.alpha, selected.cap)
-        of_features, of_columns, of_wedges = design.split(coefficients)
+        feature_coef, column_coef, indicator_coef = design.split(coefficients)
         ranker = RankLogistic(selected.alpha)
-        ranker.n_features_in_ = problem.linear.R.shape[1]
-        ranker.coef_ = of_features
-        n_covariates = comparisons.numbers.shape[1]
+        ranker.n_features_in_ = features.shape[1]
+        ranker.coef_ = feature_coef
         joint = JointPairs()
         joint.ranker_ = as_pipeline(problem.linear.steps, ranker)
-        joint.covariate_coef_ = of_columns[:n_covariates]
         joint.cap_ = selected.cap
-        wedge_coef = np.zeros(sum(table.n_entries for table in wedges))
-        wedge_coef[indicators.entry] = of_wedges
-        joint.store(limits, of_columns[n_covariates:], wedges, wedge_coef)
+
+        n_covariates = comparisons.numbers.shape[1]
+        joint.covariate_coef_ = column_coef[:n_covariates]
+        gap_coef = column_coef[n_covariates:]
+        wedge_coef = np.zeros(sum(table.n_entries for table in wedge_tables))
+        wedge_coef[indicators.entry] = indicator_coef  # 0 for pairs that do not occur
+        joint.store(gap_limits, gap_coef, wedge_tables, wedge_coef)
         return TrainedPairs(joint)
 
     return EvaluatedPairMember(
-        "joint linear model of pairs",
-        False,
-        as_log_odds(selected.differences, selected.cap),
-        0.0,
-        train,
+        name="joint linear model of pairs",
+        is_order=False,
+        differences=as_log_odds(selected.differences, selected.cap),
+        cap=0.0,
+        train=train,
         alpha=selected.alpha,
     )
 
@@ -84,67 +89,77 @@ def evaluate_pair_trees(problem: ComparisonProblem) -> EvaluatedPairMember:
     cells = problem.cells
     if cells is None:
         raise ValueError("trees need dense items")
-    folds = problem.hold_out.folds
-    growing = []
+    trees_of_folds = []
     held_out_rows = []
-    for fold in folds:
-        growing.append(grow_pair_trees(cells, problem.comparisons.take(fold.train)))
-        held_out = problem.comparisons.take(fold.held_out)
-        held_out_rows.append(rows_of_both_orders(cells, held_out))
+    for fold in problem.hold_out.folds:
+        train_comparisons = problem.comparisons.take(fold.train)
+        held_out_comparisons = problem.comparisons.take(fold.held_out)
+        trees_of_folds.append(grow_pair_trees(cells, train_comparisons))
+        held_out_rows.append(rows_of_both_orders(cells, held_out_comparisons))
 
-    def differences(fold_number: int, first_tree: int) -> Array:
-        return difference_of_orders(
-            growing[fold_number].predict(held_out_rows[fold_number], first_tree)
-        )
+    def held_out_differences(fold_number: int, first_tree: int) -> Array:
+        scores = trees_of_folds[fold_number].predict(held_out_rows[fold_number], first_tree)
+        return difference_of_orders(scores)
 
-    rounds = select_rounds(growing, differences, problem)
+    rounds = select_rounds(trees_of_folds, held_out_differences, problem)
 
     def train() -> TrainedPairs:
         trees = grow_pair_trees(cells, problem.comparisons)
         trees.add_trees(rounds.n_trees)
         n_columns = held_out_rows[0].shape[1]
+        categorical = pair_categorical(cells, problem.comparisons)
+        stored_trees = BoostedTrees(rounds.n_trees, categorical=categorical)
         model = PairTrees()
-        model.trees_ = BoostedTrees(
-            rounds.n_trees, categorical=pair_categorical(cells, problem.comparisons)
-        ).store(trees.model, trees.n_trees, n_columns)
+        model.trees_ = stored_trees.store(trees.model, trees.n_trees, n_columns)
         return TrainedPairs(model)
 
     return EvaluatedPairMember(
-        "trees of pairs", False, rounds.differences, 0.0, train, n_trees=rounds.n_trees
+        name="trees of pairs",
+        is_order=False,
+        differences=rounds.differences,
+        cap=0.0,
+        train=train,
+        n_trees=rounds.n_trees,
     )
 
 
 def grow_pair_trees(cells: ItemCells, comparisons: ItemComparisons) -> GradientTrees:
-    """Start trees F of pairs for the logistic loss of ``F(a, b) − F(b, a)``."""
-    outcomes = comparisons.outcomes
+    """Start trees F of pairs for the logistic loss of ``F(a, b) − F(b, a)``.
 
-    def derivatives(scores: Array) -> tuple[Array, Array]:
-        of_pairs = link_derivatives(difference_of_orders(scores), outcomes, 0.0)
-        gradient = np.concatenate([of_pairs.gradient, -of_pairs.gradient])
-        curvature = np.concatenate([of_pairs.information, of_pairs.information])
-        return gradient, 2 * curvature
+    The curvature is twice the diagonal of the Hessian, which bounds it, because both rows of a
+    comparison move.
+    """
+
+    def gradient_and_curvature(scores: Array) -> tuple[Array, Array]:
+        differences = difference_of_orders(scores)
+        of_comparisons = link_derivatives(differences, comparisons.outcomes, cap=0.0)
+        gradient = np.concatenate([of_comparisons.gradient, -of_comparisons.gradient])
+        information = np.concatenate([of_comparisons.information, of_comparisons.information])
+        return gradient, 2 * information
 
     X = rows_of_both_orders(cells, comparisons)
-    return start_trees(X, derivatives, pair_categorical(cells, comparisons))
+    return start_trees(X, gradient_and_curvature, pair_categorical(cells, comparisons))
 
 
 def rows_of_both_orders(cells: ItemCells, comparisons: ItemComparisons) -> Array:
     """Rows of (first, second), followed by those of (second, first)."""
-    first, second = comparisons.first, comparisons.second
+    first = comparisons.first
+    second = comparisons.second
     context = comparisons.context
-    forward = pair_rows(cells, first, second, context)
-    backward = pair_rows(cells, second, first, context.swapped())
-    return np.vstack([forward, backward])
+    rows_of_order = pair_rows(cells, first, second, context)
+    rows_of_swapped = pair_rows(cells, second, first, context.swapped())
+    return np.vstack([rows_of_order, rows_of_swapped])
 
 
 def difference_of_orders(scores: Array) -> Array:
     """``F(a, b) − F(b, a)`` from the scores of `rows_of_both_orders`."""
-    forward, backward = np.split(scores, 2)
-    return np.asarray(forward - backward)
+    scores_of_order, scores_of_swapped = np.split(scores, 2)
+    return np.asarray(scores_of_order - scores_of_swapped)
 
 
 def pair_categorical(cells: ItemCells, comparisons: ItemComparisons) -> tuple[int, ...]:
     """Columns of codes in the rows of pairs."""
-    n_before = 3 * cells.numbers.shape[1] + comparisons.numbers.shape[1]
+    # numbers of both items and their differences, and covariates; then codes of both items
+    n_numbers = 3 * cells.numbers.shape[1] + comparisons.numbers.shape[1]
     n_codes = 2 * cells.codes.shape[1] + comparisons.codes.shape[1]
-    return tuple(range(n_before, n_before + n_codes))
+    return tuple(range(n_numbers, n_numbers + n_codes))

@@ -67,12 +67,12 @@ class JointPairs(BaseEstimator):
         self.gap_coef_ = gap_coef
         self.left_ = np.array([table.left for table in wedges], dtype=np.intp)
         self.right_ = np.array([table.right for table in wedges], dtype=np.intp)
-        ends = np.cumsum([table.n_entries for table in wedges])
-        effects = np.split(wedge_coef, ends[:-1])
-        self.tables_ = [
-            values.reshape(table.n_left, table.n_right)
-            for table, values in zip(wedges, effects, strict=False)
-        ]
+        self.tables_ = []
+        start = 0
+        for table in wedges:
+            effects = wedge_coef[start : start + table.n_entries]
+            self.tables_.append(effects.reshape(table.n_left, table.n_right))
+            start += table.n_entries
 
     def log_odds(
         self,
@@ -90,11 +90,11 @@ class JointPairs(BaseEstimator):
         differences = differences + (context.numbers * self.covariate_coef_).sum(axis=1)
         for left, right, effects in zip(self.left_, self.right_, self.tables_, strict=True):
             n_left, n_right = effects.shape
-            row = categories_of(cells.codes[:, left], n_left)
-            column = categories_of(cells.codes[:, right], n_right)
-            forward = effects[row[first], column[second]]
-            backward = effects[row[second], column[first]]
-            differences = differences + (forward - backward)
+            left_category = categories_of(cells.codes[:, left], n_left)
+            right_category = categories_of(cells.codes[:, right], n_right)
+            effect = effects[left_category[first], right_category[second]]
+            effect_of_swapped = effects[left_category[second], right_category[first]]
+            differences = differences + (effect - effect_of_swapped)
         return as_log_odds(differences, self.cap_)
 
     def _check_fitted(self) -> None:
@@ -119,10 +119,11 @@ class PairTrees(BaseEstimator):
         """Log odds that the first item wins; the opposite number if the sides are swapped."""
         log_odds = np.empty(len(first))
         for start in range(0, len(first), BLOCK_ROWS):
-            rows = np.arange(start, min(start + BLOCK_ROWS, len(first)))
-            a, b = first[rows], second[rows]
-            context_of_rows = context.take(rows)
-            forward = self.trees_.predict(pair_rows(cells, a, b, context_of_rows))
-            backward = self.trees_.predict(pair_rows(cells, b, a, context_of_rows.swapped()))
-            log_odds[rows] = forward - backward
+            block = np.arange(start, min(start + BLOCK_ROWS, len(first)))
+            a = first[block]
+            b = second[block]
+            context_of_block = context.take(block)
+            rows = pair_rows(cells, a, b, context_of_block)
+            swapped_rows = pair_rows(cells, b, a, context_of_block.swapped())
+            log_odds[block] = self.trees_.predict(rows) - self.trees_.predict(swapped_rows)
         return log_odds

@@ -43,54 +43,57 @@ class LinearPath:
         self._problem = problem
         folds = problem.hold_out.folds
         self._train_designs = [design.take(fold.train) for fold in folds]
-        self._test_designs = [design.take(fold.held_out) for fold in folds]
-        self._outcomes = [problem.comparisons.take(fold.train).outcomes for fold in folds]
-        self._logistic: dict[float, list[Array]] = {}
+        self._held_out_designs = [design.take(fold.held_out) for fold in folds]
+        train_comparisons = [problem.comparisons.take(fold.train) for fold in folds]
+        self._train_outcomes = [comparisons.outcomes for comparisons in train_comparisons]
+        self._logistic_coefficients: dict[float, list[Array]] = {}  # of the folds, by alpha
 
     def select(self, alphas: NDArray[np.floating[Any]], cap: float) -> SelectedPenalty:
         """The penalty with the smallest held-out loss; larger ones are tried first."""
         best = SelectedPenalty(np.nan, cap, np.inf, np.zeros(0))
         starts: Sequence[Array | None] = [None] * len(self._train_designs)
-        for alpha in np.sort(alphas)[::-1]:
-            coefficients = self._fit_folds(float(alpha), cap, starts)
-            starts = coefficients
-            differences = np.concatenate(
-                [
-                    design.differences(fitted)
-                    for design, fitted in zip(self._test_designs, coefficients, strict=True)
-                ]
-            )
+        largest_first = np.sort(alphas)[::-1]
+        for alpha in largest_first.tolist():
+            coefficients_of_folds = self._fit_folds(alpha, cap, starts)
+            starts = coefficients_of_folds  # near those of the next alpha
+            differences_of_folds = [
+                design.differences(coefficients)
+                for design, coefficients in zip(
+                    self._held_out_designs, coefficients_of_folds, strict=True
+                )
+            ]
+            differences = np.concatenate(differences_of_folds)
             loss = self._problem.loss(differences, cap)
             if loss < best.loss:
-                best = SelectedPenalty(float(alpha), cap, loss, differences)
+                best = SelectedPenalty(alpha, cap, loss, differences)
             elif loss > WORSE_LOSS * best.loss:
                 break
         return best
 
     def fit(self, alpha: float, cap: float) -> Array:
-        """Coefficients from all comparisons."""
+        """Coefficients from all comparisons; the capped link starts at the logistic ones."""
         outcomes = self._problem.comparisons.outcomes
         coefficients = fit_coefficients(self._design, outcomes, alpha)
         if cap:
             coefficients = fit_coefficients(self._design, outcomes, alpha, cap, coefficients)
         return coefficients
 
-    def _fit_folds(self, alpha: float, cap: float, previous: Sequence[Array | None]) -> list[Array]:
+    def _fit_folds(self, alpha: float, cap: float, starts: Sequence[Array | None]) -> list[Array]:
         """Coefficients of each fold; those of the capped link start at the logistic ones."""
-        starts = previous
         if cap:
             starts = self._logistic_folds(alpha)
-        fitted = [
+        folds = zip(self._train_designs, self._train_outcomes, starts, strict=True)
+        coefficients_of_folds = [
             fit_coefficients(design, outcomes, alpha, cap, start)
-            for design, outcomes, start in zip(
-                self._train_designs, self._outcomes, starts, strict=True
-            )
+            for design, outcomes, start in folds
         ]
         if not cap:
-            self._logistic[alpha] = fitted
-        return fitted
+            self._logistic_coefficients[alpha] = coefficients_of_folds
+        return coefficients_of_folds
 
     def _logistic_folds(self, alpha: float) -> list[Array]:
-        if alpha not in self._logistic:
-            self._fit_folds(alpha, 0.0, [None] * len(self._train_designs))
-        return self._logistic[alpha]
+        """Coefficients of each fold with the logistic link, computed once for each alpha."""
+        if alpha not in self._logistic_coefficients:
+            no_starts = [None] * len(self._train_designs)
+            self._fit_folds(alpha, cap=0.0, starts=no_starts)
+        return self._logistic_coefficients[alpha]
