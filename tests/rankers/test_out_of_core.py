@@ -170,7 +170,7 @@ def test_sorted_rows_keep_the_first_and_last_group_of_a_batch():
     halves = [SufficientStatistics(), SufficientStatistics()]
     for k, rows in enumerate(np.array_split(np.arange(200), 9)):
         halves[k // 5].add(X[rows], y[rows], groups[rows], is_sorted=True)
-    kept = [one._open.keys() for one in halves]
+    kept = [one._open_groups.keys() for one in halves]
     assert all(2 < len(names) < 15 for names in kept)
     assert_same(halves[1].merge(halves[0]), RankRLS(0.1).fit(X, y, groups))
 

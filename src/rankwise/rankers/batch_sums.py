@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import copy
-import io
-import json
-import zipfile
 from collections.abc import Hashable, Set
 from dataclasses import replace
 from typing import Self, TypedDict
@@ -39,8 +36,6 @@ from rankwise.validation import check_alphas, check_float_array, check_weights
 
 OPEN_BYTES = 2**27  # for groups that may go on, at least four Gram matrices
 ONE_LIST = None  # the name of the group that all rows are in if there are no groups
-FORMAT = "rankwise.SufficientStatistics 2"
-DAMAGES = (ValueError, KeyError, TypeError, EOFError, OSError, RuntimeError, zipfile.BadZipFile)
 
 
 class PairOptions(TypedDict):
@@ -107,8 +102,10 @@ class BatchSums:
         self.beta = float(beta)
         self._columns = EarlierBatches()
         self._equations = NormalEquations()
-        self._open: dict[Hashable, GroupMoments] = {}  # those seen last are last
-        self._closed: dict[Hashable, int] = {}  # and how many rows of positive weight they had
+        # groups that later batches may continue, in the order in which they were seen last
+        self._open_groups: dict[Hashable, GroupMoments] = {}
+        # number of rows of positive weight of all other groups
+        self._n_rows_of_closed: dict[Hashable, int] = {}
 
     @property
     def rule(self) -> SumOptions:
@@ -141,7 +138,7 @@ class BatchSums:
     @property
     def open_bytes(self) -> int:
         """Memory of the groups that may go on."""
-        return sum(group.nbytes for group in self._open.values())
+        return sum(group.nbytes for group in self._open_groups.values())
 
     @property
     def takes_parts(self) -> bool:
@@ -189,23 +186,24 @@ class BatchSums:
         ValueError
             If a group comes back that is no longer kept; nothing is added then.
         """
-        X, target, rows_by_group = self._read(X, y, groups, sample_weight)
+        X, target, rows_by_group = self._read_batch(X, y, groups, sample_weight)
         self._check_groups(rows_by_group.keys())
         equations = self._batch_equations(X, target)
-        can_continue = self.takes_parts and not whole_groups
+        may_split_groups = self.takes_parts and not whole_groups
         last_row = len(target.y) - 1
         n_rows_of_closed: dict[Hashable, int] = {}
-        open_groups: dict[Hashable, GroupMoments] = {}
+        moments_of_groups: dict[Hashable, GroupMoments] = {}
         for name, group_rows in rows_by_group.items():
             is_at_edge = group_rows[0] == 0 or group_rows[-1] == last_row
-            stays_open = can_continue and (is_at_edge or not is_sorted)
-            weighted_rows = _weighted_rows(target, group_rows)
+            stays_open = may_split_groups and (is_at_edge or not is_sorted)
+            weighted_rows = _rows_of_positive_weight(target, group_rows)
             if not stays_open:
                 n_rows_of_closed[name] = len(weighted_rows)
-            if len(weighted_rows) and (stays_open or name in self._open):
-                open_groups[name] = _group_moments(X, target, weighted_rows)
-        self._absorb(equations, open_groups)
-        self._close(n_rows_of_closed)
+            has_earlier_rows = name in self._open_groups
+            if len(weighted_rows) and (stays_open or has_earlier_rows):
+                moments_of_groups[name] = _group_moments(X, target, weighted_rows)
+        self._add_equations(equations, moments_of_groups)
+        self._close_groups(n_rows_of_closed)
         return self
 
     def merge(self, other: BatchSums) -> Self:
@@ -224,13 +222,15 @@ class BatchSums:
         SufficientStatistics
             This object.
         """
-        if self._is_like(other):
-            for names in (other._open.keys(), other._closed.keys()):
-                self._check_groups(names)
-            other._check_groups(self._open.keys())
-            self._columns = copy.copy(other._columns)
-            self._absorb(other._equations, other._open)
-            self._closed |= other._closed
+        self._check_same_problem(other)
+        if not other.n_items:
+            return self
+        self._check_groups(other._open_groups.keys())
+        self._check_groups(other._n_rows_of_closed.keys())
+        other._check_groups(self._open_groups.keys())
+        self._columns = copy.copy(other._columns)
+        self._add_equations(other._equations, other._open_groups)
+        self._n_rows_of_closed |= other._n_rows_of_closed
         return self
 
     def subtract(self, other: BatchSums) -> Self:
@@ -249,33 +249,36 @@ class BatchSums:
         SufficientStatistics
             This object.
         """
-        if not self._is_like(other):
+        self._check_same_problem(other)
+        if not other.n_items:
             return self
         equations = self._equations
         n_rows = self._n_rows_by_group()
         n_removed_rows = other._n_rows_by_group()
-        remaining: dict[Hashable, GroupMoments] = {}
+        remaining_groups: dict[Hashable, GroupMoments] = {}
         for name, n_removed in n_removed_rows.items():
-            if n_removed == n_rows.get(name):
+            is_whole_group = n_removed == n_rows.get(name)
+            if is_whole_group:
                 continue
-            group = self._open.get(name)
-            removed = other._open.get(name)
+            group = self._open_groups.get(name)
+            removed = other._open_groups.get(name)
             if group is None or removed is None or group.n_items < n_removed:
                 raise ValueError(
                     f"{n_removed} rows of {_group_text(name)} cannot be subtracted: "
                     f"{n_rows.get(name, 0)} rows of it were added. Subtract what was added before, "
                     "in whole groups."
                 )
-            remaining[name] = group.without(removed)
-            # pairs between the removed rows and the remaining ones
-            equations = equations.add_pairs(remaining[name].pairs(*self._settings))
-            equations = equations.subtract_pairs(group.pairs(*self._settings))
-            equations = equations.add_pairs(removed.pairs(*self._settings))
+            remaining = group.without(removed)
+            # less the pairs of a removed row and a remaining one
+            equations = equations.add_pairs(self._pairs_inside(remaining))
+            equations = equations.subtract_pairs(self._pairs_inside(group))
+            equations = equations.add_pairs(self._pairs_inside(removed))
+            remaining_groups[name] = remaining
         self._equations = equations.subtract(other._equations)
         for name in n_removed_rows:
-            self._open.pop(name, None)
-            self._closed.pop(name, None)
-        self._open.update(remaining)
+            self._open_groups.pop(name, None)
+            self._n_rows_of_closed.pop(name, None)
+        self._open_groups.update(remaining_groups)
         return self
 
     def coefficients(self, alphas: Array) -> Array:
@@ -321,115 +324,39 @@ class BatchSums:
             Held-out scores.
         """
         checked_alphas = check_alphas(alphas, "alphas")
-        if groups is None or ONE_LIST in (self._open or self._closed):
+        earlier_names = self._open_groups or self._n_rows_of_closed
+        if groups is None or ONE_LIST in earlier_names:
             raise ValueError("without groups all rows are one list, and none can be left out.")
-        X, target, rows_by_group = self._read(X, y, groups, sample_weight)
+        X, target, rows_by_group = self._read_batch(X, y, groups, sample_weight)
         scores = np.empty((*target.y.shape, len(checked_alphas)))
         for name, group_rows in rows_by_group.items():
-            group = self._group_equations(name, X, target, group_rows)
-            equations = self._equations.subtract(group)
-            if not equations.pairs.n and self.beta < 1:
+            held_out_equations = self._group_equations(name, X, target, group_rows)
+            train_equations = self._equations.subtract(held_out_equations)
+            if not train_equations.pairs.n and self.beta < 1:
                 raise ValueError(f"without {_group_text(name)} there is no pair to train on.")
-            coefficients = equations.solve(self.beta, checked_alphas)
-            rows = X[group_rows]
-            scores[group_rows] = np.stack([rows @ weights for weights in coefficients], axis=-1)
+            weights_by_alpha = train_equations.solve(self.beta, checked_alphas)
+            X_test = X[group_rows]
+            scores_by_alpha = [X_test @ weights for weights in weights_by_alpha]
+            scores[group_rows] = np.stack(scores_by_alpha, axis=-1)
         return scores.reshape((len(scores), *self.output_shape, len(checked_alphas)))
 
     def _group_equations(
         self, name: Hashable, X: Matrix, target: Relevance, group_rows: Indices
     ) -> NormalEquations:
         """The normal equations of a group that was added before."""
-        if name in self._open:
-            return self._open[name].equations(*self._settings)
-        rows = _weighted_rows(target, group_rows)
-        if self._closed.get(name) != len(rows):
+        if name in self._open_groups:
+            n_features = self._columns.n_features_in_
+            return self._open_groups[name].equations(n_features, self._options["group_weight"])
+        rows = _rows_of_positive_weight(target, group_rows)
+        if self._n_rows_of_closed.get(name) != len(rows):
             raise ValueError(
                 f"{_group_text(name)} has {len(rows)} rows in this batch, but "
-                f"{self._closed.get(name, 0)} were added; pass all rows of a group together."
+                f"{self._n_rows_of_closed.get(name, 0)} were added; pass all rows of a group "
+                "together."
             )
         one_list = encode_groups(None, len(rows))
         weight = take_weights(target.weight, rows)
         return self._batch_equations(X[rows], Relevance(target.y[rows], one_list, weight))
-
-    def to_bytes(self) -> bytes:
-        """Return the sums as bytes, which `from_bytes` reads.
-
-        Numbers and words only, no pickle: group labels must be numbers or text.
-
-        Returns
-        -------
-        bytes
-            The sums.
-        """
-        if not all(isinstance(name, str | int | float | None) for name in self._n_rows_by_group()):
-            raise ValueError("group labels can be written if they are numbers and text only.")
-        pairs = self._equations.pairs
-        rows = self._equations.rows
-        n_features = 0
-        if self.n_items:
-            n_features = self._columns.n_features_in_
-        feature_names = vars(self._columns).get("feature_names_in_", [])
-        facts = {
-            "format": FORMAT,
-            "rule": self.rule,
-            "n_features": n_features,
-            "feature_names": list(feature_names),
-            "output_shape": self.output_shape,
-            "totals": [pairs.weight, pairs.n, rows.weight, rows.n],
-            "open": [
-                [name, group.n_items, group.weight, group.pair_weight]
-                for name, group in self._open.items()
-            ],
-            "closed": list(self._closed.items()),
-        }
-        roots = [group.root for group in self._open.values()] or [np.empty((0, 0))]
-        ends = np.cumsum([len(root) for root in roots])
-        means = np.array([group.mean for group in self._open.values()])
-        text = np.frombuffer(json.dumps(facts).encode(), np.uint8)
-        sums = [pairs.gram, pairs.moment, rows.gram, rows.moment]
-        stream = io.BytesIO()
-        np.savez(stream, text, *sums, means, np.vstack(roots), ends)
-        return stream.getvalue()
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self:
-        """Read the sums that `to_bytes` wrote; other bytes raise a ValueError.
-
-        Parameters
-        ----------
-        data : bytes
-            Result of `to_bytes`.
-
-        Returns
-        -------
-        SufficientStatistics
-            The sums.
-        """
-        try:
-            text, *arrays = np.load(io.BytesIO(data), allow_pickle=False).values()
-            facts = json.loads(text.tobytes())
-            if facts["format"] != FORMAT:
-                raise ValueError(f"the format is {facts['format']!r:.40}, expected {FORMAT!r}")
-            gram, moment, row_gram, row_moment, means, roots, ends = arrays
-        except DAMAGES as error:
-            raise ValueError(
-                f"these bytes do not contain rankwise.SufficientStatistics: {error!s:.200}."
-            ) from error
-        sums = cls(**facts["rule"])
-        weight, n_pairs, row_weight, n_items = facts["totals"]
-        sums._equations = NormalEquations(
-            WeightedSums(gram, moment, weight, n_pairs),
-            WeightedSums(row_gram, row_moment, row_weight, n_items),
-        )
-        groups = zip(facts["open"], means, np.split(roots, ends[:-1]), strict=False)
-        for (name, n, total, pair_weight), mean, root in groups:
-            sums._open[name] = GroupMoments(n, total, pair_weight, mean, root)
-        sums._closed = dict(facts["closed"])
-        sums._columns.n_features_in_ = facts["n_features"]
-        sums._columns.output_shape_ = tuple(facts["output_shape"])
-        if facts["feature_names"]:
-            sums._columns.feature_names_in_ = np.array(facts["feature_names"], object)
-        return sums
 
     def close_groups(self) -> Self:
         """Promise that no group so far has rows in batches to come, which frees memory.
@@ -439,14 +366,10 @@ class BatchSums:
         SufficientStatistics
             Itself.
         """
-        self._close({name: group.n_items for name, group in self._open.items()})
+        self._close_groups({name: group.n_items for name, group in self._open_groups.items()})
         return self
 
-    @property
-    def _settings(self) -> tuple[int, str]:
-        return self._columns.n_features_in_, self._options["group_weight"]
-
-    def _read(
+    def _read_batch(
         self,
         X: MatrixLike,
         y: TargetLike,
@@ -457,7 +380,7 @@ class BatchSums:
 
         The weights of batches belong together, so that they are not brought nearer to 1.
         """
-        is_first = not self.n_items
+        is_first_batch = not self.n_items
         y, groups, weight = unpack_target(y, groups, sample_weight)
         target = read_y(y, groups, X=X)
         if isinstance(target, Preferences):
@@ -465,11 +388,12 @@ class BatchSums:
                 f"y is a {type(y).__name__}, whose preferences cannot be split into batches; pass "
                 "scores and groups."
             )
-        X = validate_X(self._columns, X, reset=is_first)
+        X = validate_X(self._columns, X, reset=is_first_batch)
         scores = target.y
-        if is_first:
+        if is_first_batch:
+            n_features = X.shape[1]
             advice = "use fit with solver='iterative' for this many features"
-            check_matrix_fits(X.shape[1], X.shape[1], "a Gram matrix", advice)
+            check_matrix_fits(n_features, n_features, "a Gram matrix", advice)
             self._columns.output_shape_ = scores.shape[1:]
         elif scores.shape[1:] != self.output_shape:
             raise ValueError(
@@ -477,135 +401,162 @@ class BatchSums:
                 f"{self.output_shape}; give every batch the same outputs."
             )
         if weight is not None:
-            original_weight = check_float_array("sample_weight", weight)
-            weight = check_weights(weight, len(scores))
-            if not np.array_equal(original_weight, weight):
-                raise ValueError(
-                    "sample_weight is so large or so small that products of weights cannot be "
-                    "held; multiply all weights by one factor that brings them near 1."
-                )
-        names: list[Hashable] = [ONE_LIST]
+            weight = _check_unscaled_weights(weight, len(scores))
+        group_names: list[Hashable] = [ONE_LIST]
         if groups is not None:
-            names = target.groups.labels.tolist()
-        members = dict(zip(names, indices_by_group(target.groups.codes), strict=True))
-        columns = scores.reshape(len(scores), -1)
-        return X, replace(target, y=columns, weight=weight), members
+            group_names = target.groups.labels.tolist()
+        rows_of_groups = indices_by_group(target.groups.codes)
+        rows_by_group = dict(zip(group_names, rows_of_groups, strict=True))
+        output_columns = scores.reshape(len(scores), -1)
+        return X, replace(target, y=output_columns, weight=weight), rows_by_group
 
     def _batch_equations(self, X: Matrix, target: Relevance) -> NormalEquations:
         """The normal equations of a batch; sums over its rows only if beta > 0."""
         y = target.y
+        n_rows, n_outputs = y.shape
         graph_target = target
-        if y.shape[1] == 1:
+        if n_outputs == 1:
             graph_target = replace(target, y=y[:, 0])
         graph = ScoreGraph(graph_target, **self._options)
         with np.errstate(over="ignore", invalid="ignore"):
-            system = graph.system(X, graph.divergence.reshape(y.shape))
-        if not np.isfinite(system[0].diagonal()).all():
+            gram, moment = graph.system(X, graph.divergence.reshape(y.shape))
+        if not np.isfinite(gram.diagonal()).all():
             raise ValueError("the squares of some features overflow; scale the features.")
-        pairs = WeightedSums(*system, graph.total_weight, graph.n_pairs)
-        weight = weights_or_ones(target.weight, len(y))
-        total = float(weight.sum())
-        if self.beta == 0:
-            return NormalEquations(pairs, WeightedSums(0.0, 0.0, total, len(y)))
-        row_sums = plain_system(X, y * weight[:, None], target.weight)
-        return NormalEquations(pairs, WeightedSums(*row_sums, total, len(y)))
+        pair_sums = WeightedSums(gram, moment, graph.total_weight, graph.n_pairs)
 
-    def _absorb(self, equations: NormalEquations, opened: dict[Hashable, GroupMoments]) -> None:
-        """Add sums, and the pairs between the new rows and the old ones of the same groups."""
-        for name, new_group in opened.items():
-            old_group = self._open.pop(name, None)
+        weight = weights_or_ones(target.weight, n_rows)
+        total_weight = float(weight.sum())
+        if self.beta == 0:
+            return NormalEquations(pair_sums, WeightedSums(0.0, 0.0, total_weight, n_rows))
+        row_gram, row_moment = plain_system(X, y * weight[:, None], target.weight)
+        row_sums = WeightedSums(row_gram, row_moment, total_weight, n_rows)
+        return NormalEquations(pair_sums, row_sums)
+
+    def _add_equations(
+        self, equations: NormalEquations, moments_of_groups: dict[Hashable, GroupMoments]
+    ) -> None:
+        """Add sums, and the pairs between the new rows and the old ones of the same groups.
+
+        The groups remain open; those seen longest ago are closed if they need too much memory.
+        """
+        for name, new_group in moments_of_groups.items():
+            old_group = self._open_groups.pop(name, None)
             group = new_group
             if old_group is not None:
                 group = new_group.joined(old_group)
-                equations = equations.add_pairs(group.pairs(*self._settings))
-                equations = equations.subtract_pairs(new_group.pairs(*self._settings))
-                equations = equations.subtract_pairs(old_group.pairs(*self._settings))
-            self._open[name] = group
+                # plus the pairs of a new row and an old one
+                equations = equations.add_pairs(self._pairs_inside(group))
+                equations = equations.subtract_pairs(self._pairs_inside(new_group))
+                equations = equations.subtract_pairs(self._pairs_inside(old_group))
+            self._open_groups[name] = group
         self._equations = self._equations.add(equations)
-        excess = self.open_bytes - self._limit
-        for name, group in list(self._open.items()):
-            if excess <= 0:
-                break
-            excess -= group.nbytes
-            self._close({name: group.n_items})
 
-    def _close(self, n_rows: dict[Hashable, int]) -> None:
+        excess_bytes = self.open_bytes - self._max_open_bytes
+        for name, group in list(self._open_groups.items()):
+            if excess_bytes <= 0:
+                break
+            excess_bytes -= group.nbytes
+            self._close_groups({name: group.n_items})
+
+    def _pairs_inside(self, group: GroupMoments) -> WeightedSums:
+        """Sums over the pairs of the rows of a group."""
+        return group.pairs(self._columns.n_features_in_, self._options["group_weight"])
+
+    def _close_groups(self, n_rows_of_groups: dict[Hashable, int]) -> None:
         """Drop the moments of groups, and store their number of rows of positive weight."""
-        for name, count in n_rows.items():
-            group = self._open.pop(name, None)
-            if group is not None:
-                count = group.n_items
-            self._closed[name] = count
+        for name, n_rows in n_rows_of_groups.items():
+            group = self._open_groups.pop(name, None)
+            if group is not None:  # includes rows of earlier batches
+                n_rows = group.n_items
+            self._n_rows_of_closed[name] = n_rows
 
     def _n_rows_by_group(self) -> dict[Hashable, int]:
         """Number of rows of positive weight of each group."""
-        n_rows = dict(self._closed)
-        for name, group in self._open.items():
+        n_rows = dict(self._n_rows_of_closed)
+        for name, group in self._open_groups.items():
             n_rows[name] = group.n_items
         return n_rows
 
     @property
-    def _limit(self) -> int:
+    def _max_open_bytes(self) -> int:
         """Bytes for the moments of open groups."""
-        n_columns = self._settings[0] + int(np.prod(self.output_shape))
-        return max(OPEN_BYTES, 32 * n_columns**2)
+        n_columns = self._columns.n_features_in_ + int(np.prod(self.output_shape))
+        bytes_of_gram = 8 * n_columns**2
+        return max(OPEN_BYTES, 4 * bytes_of_gram)
 
-    def _is_like(self, other: BatchSums) -> bool:
-        """Whether other sums have rows; an error if they are of another kind."""
+    def _check_same_problem(self, other: BatchSums) -> None:
+        """Raise an error for sums with other options or other columns."""
         if not isinstance(other, BatchSums):
             raise TypeError(
                 f"expected rankwise.SufficientStatistics, got a {type(other).__name__}."
             )
-        kind = self._kind()
-        other_kind = other._kind()
-        for name in kind.keys() & other_kind.keys():
-            if kind[name] != other_kind[name]:
+        problem = self._describe_problem()
+        other_problem = other._describe_problem()
+        for name in problem.keys() & other_problem.keys():
+            if problem[name] != other_problem[name]:
                 raise ValueError(
-                    f"{name} of the sums differ, {kind[name]!r} and {other_kind[name]!r}; only "
-                    "sums of the same problem and the same columns can be combined."
+                    f"{name} of the sums differ, {problem[name]!r} and {other_problem[name]!r}; "
+                    "only sums of the same problem and the same columns can be combined."
                 )
-        return other.n_items > 0
 
-    def _kind(self) -> dict[str, object]:
+    def _describe_problem(self) -> dict[str, object]:
         """Properties that sums to be combined share; no columns before the first row."""
-        kind: dict[str, object] = dict(self.rule)
+        problem: dict[str, object] = dict(self.rule)
         if self.n_items:
-            kind["n_features_in_"] = self._columns.n_features_in_
-            kind["feature_names_in_"] = list(vars(self._columns).get("feature_names_in_", ()))
-            kind["output_shape_"] = self.output_shape
-        return kind
+            problem["n_features_in_"] = self._columns.n_features_in_
+            problem["feature_names_in_"] = list(vars(self._columns).get("feature_names_in_", ()))
+            problem["output_shape_"] = self.output_shape
+        return problem
 
     def _check_groups(self, names: Set[Hashable]) -> None:
         """Raise an error for groups that are closed, or missing in only one of the batches."""
-        earlier_names = self._open or self._closed
-        if earlier_names and names and (ONE_LIST in earlier_names) != (ONE_LIST in names):
-            raise ValueError(
-                "groups are given in some batches and None in others; give every batch its "
-                "groups, or none at all if all rows are one list."
-            )
-        closed = self._closed.keys() & names
-        if closed:
+        earlier_names = self._open_groups or self._n_rows_of_closed
+        if earlier_names and names:
+            had_no_groups = ONE_LIST in earlier_names
+            has_no_groups = ONE_LIST in names
+            if had_no_groups != has_no_groups:
+                raise ValueError(
+                    "groups are given in some batches and None in others; give every batch its "
+                    "groups, or none at all if all rows are one list."
+                )
+        closed_names = self._n_rows_of_closed.keys() & names
+        if closed_names:
+            example = _group_text(min(closed_names, key=str))
             raise ClosedGroupError(
-                f"{_group_text(min(closed, key=str))} has rows in several batches, but its earlier "
-                f"rows are no longer kept ({len(closed)} such groups). Only with "
+                f"{example} has rows in several batches, but its earlier "
+                f"rows are no longer kept ({len(closed_names)} such groups). Only with "
                 "cost='magnitude' and ties='include' may a group be split, in batches without "
                 "whole_groups, and while the groups seen since take at most "
-                f"{self._limit / 2**20:,.0f} MiB. Pass the rows of a group in the same batch, for "
-                "example by sorting the rows by group."
+                f"{self._max_open_bytes / 2**20:,.0f} MiB. Pass the rows of a group in the same "
+                "batch, for example by sorting the rows by group."
             )
 
 
-def _weighted_rows(target: Relevance, rows: Indices) -> Indices:
-    """Rows with a positive weight."""
+def _check_unscaled_weights(weight: ArrayLike, n_rows: int) -> Array:
+    """Weights, checked; those that `check_weights` would bring nearer to 1 raise an error."""
+    original_weight = check_float_array("sample_weight", weight)
+    checked_weight = check_weights(weight, n_rows)
+    if not np.array_equal(original_weight, checked_weight):
+        raise ValueError(
+            "sample_weight is so large or so small that products of weights cannot be "
+            "held; multiply all weights by one factor that brings them near 1."
+        )
+    return checked_weight
+
+
+def _rows_of_positive_weight(target: Relevance, rows: Indices) -> Indices:
+    """Those of the rows that have a positive weight."""
     if target.weight is None:
         return rows
-    return rows[target.weight[rows] > 0]
+    has_weight = target.weight[rows] > 0
+    return rows[has_weight]
 
 
 def _group_moments(X: Matrix, target: Relevance, rows: Indices) -> GroupMoments:
     """Moments of a group from its rows of positive weight."""
     weight = weights_or_ones(take_weights(target.weight, rows), len(rows))
-    return GroupMoments.of_rows(np.hstack([dense_rows(X[rows]), target.y[rows]]), weight)
+    features_and_scores = np.hstack([dense_rows(X[rows]), target.y[rows]])
+    return GroupMoments.of_rows(features_and_scores, weight)
 
 
 def _group_text(name: Hashable) -> str:

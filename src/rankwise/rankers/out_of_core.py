@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import io
+import json
+import zipfile
+from typing import Self
+
+import numpy as np
 from numpy.typing import ArrayLike
 
 from rankwise.rankers.batch_sums import BatchSums
 from rankwise.rankers.rank_rls import RankRLS, RankRLSPath
 from rankwise.runtime.threads import single_threaded
+from rankwise.solvers.normal_equations import GroupMoments, NormalEquations, WeightedSums
 from rankwise.validation import check_alphas
+
+FORMAT = "rankwise.SufficientStatistics 2"
+READING_ERRORS = (ValueError, KeyError, TypeError, EOFError, OSError, RuntimeError, zipfile.BadZipFile)
 
 
 class SufficientStatistics(BatchSums):
@@ -80,3 +90,87 @@ class SufficientStatistics(BatchSums):
         model.solver_ = "primal"
         model.n_iter_ = 1
         return RankRLSPath(model, checked, self.coefficients(checked))
+
+    def to_bytes(self) -> bytes:
+        """Return the sums as bytes, which `from_bytes` reads.
+
+        Numbers and words only, no pickle: group labels must be numbers or text.
+
+        Returns
+        -------
+        bytes
+            The sums.
+        """
+        if not all(isinstance(name, str | int | float | None) for name in self._n_rows_by_group()):
+            raise ValueError("group labels can be written if they are numbers and text only.")
+        pairs = self._equations.pairs
+        rows = self._equations.rows
+        n_features = 0
+        if self.n_items:
+            n_features = self._columns.n_features_in_
+        feature_names = vars(self._columns).get("feature_names_in_", [])  # of data frames
+        facts = {
+            "format": FORMAT,
+            "rule": self.rule,
+            "n_features": n_features,
+            "feature_names": list(feature_names),
+            "output_shape": self.output_shape,
+            "totals": [pairs.weight, pairs.n, rows.weight, rows.n],
+            "open": [
+                [name, group.n_items, group.weight, group.pair_weight]
+                for name, group in self._open_groups.items()
+            ],
+            "closed": list(self._n_rows_of_closed.items()),
+        }
+        means = np.array([group.mean for group in self._open_groups.values()])
+        roots = [group.root for group in self._open_groups.values()]
+        if not roots:
+            roots = [np.empty((0, 0))]
+        root_ends = np.cumsum([len(root) for root in roots])
+        text = np.frombuffer(json.dumps(facts).encode(), np.uint8)
+        sums = [pairs.gram, pairs.moment, rows.gram, rows.moment]
+        stream = io.BytesIO()
+        np.savez(stream, text, *sums, means, np.vstack(roots), root_ends)
+        return stream.getvalue()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """Read the sums that `to_bytes` wrote; other bytes raise a ValueError.
+
+        Parameters
+        ----------
+        data : bytes
+            Result of `to_bytes`.
+
+        Returns
+        -------
+        SufficientStatistics
+            The sums.
+        """
+        try:
+            text, *arrays = np.load(io.BytesIO(data), allow_pickle=False).values()
+            facts = json.loads(text.tobytes())
+            if facts["format"] != FORMAT:
+                raise ValueError(f"the format is {facts['format']!r:.40}, expected {FORMAT!r}")
+            gram, moment, row_gram, row_moment, means, stacked_roots, root_ends = arrays
+        except READING_ERRORS as error:
+            raise ValueError(
+                f"these bytes do not contain rankwise.SufficientStatistics: {error!s:.200}."
+            ) from error
+        sums = cls(**facts["rule"])
+        weight, n_pairs, row_weight, n_items = facts["totals"]
+        sums._equations = NormalEquations(
+            WeightedSums(gram, moment, weight, n_pairs),
+            WeightedSums(row_gram, row_moment, row_weight, n_items),
+        )
+        roots = np.split(stacked_roots, root_ends[:-1])
+        # without open groups there is one empty root, and no mean
+        for group_facts, mean, root in zip(facts["open"], means, roots, strict=False):
+            name, n_rows, total_weight, pair_weight = group_facts
+            sums._open_groups[name] = GroupMoments(n_rows, total_weight, pair_weight, mean, root)
+        sums._n_rows_of_closed = dict(facts["closed"])
+        sums._columns.n_features_in_ = facts["n_features"]
+        sums._columns.output_shape_ = tuple(facts["output_shape"])
+        if facts["feature_names"]:
+            sums._columns.feature_names_in_ = np.array(facts["feature_names"], object)
+        return sums
