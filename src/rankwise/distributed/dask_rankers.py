@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypedDict
 
 import numpy as np
@@ -37,6 +36,7 @@ from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.graphs.pair_graph import GROUP_WEIGHTS
 from rankwise.kernels.basis import basis_map
 from rankwise.kernels.feature_maps import ColumnFeatures, FeatureMap
+from rankwise.kernels.kernel import KernelName
 from rankwise.losses import LossValue, PairwiseLoss, Plane
 from rankwise.preprocessing.group_columns import refuse_other_keywords
 from rankwise.rankers import pairwise_ranker, rank_rls, rank_svm
@@ -213,7 +213,6 @@ def _score_frame(frame: Any, model: Any) -> Any:
     return pd.Series(scores, index=frame.index, name="score", dtype=np.float64)
 
 
-@dataclass(eq=False, repr=False)
 class RankRLS(LazyModel):
     """Regularized least-squares ranking on Dask collections.
 
@@ -253,13 +252,32 @@ class RankRLS(LazyModel):
 
     local_class = rank_rls.RankRLS
 
-    alpha: float = 1e-3
-    _: KW_ONLY
-    cost: str = "magnitude"
-    ties: str = "include"
-    group_weight: str = "pairs"
-    beta: float = 0.0
-    basis: ArrayLike | None = None
+    def __init__(
+        self,
+        alpha: float = 1e-3,
+        *,
+        kernel: KernelName = "linear",
+        gamma: float | None = None,
+        degree: float = 3,
+        coef0: float = 1,
+        kernel_params: dict[str, object] | None = None,
+        cost: str = "magnitude",
+        ties: str = "include",
+        group_weight: str = "pairs",
+        beta: float = 0.0,
+        basis: ArrayLike | None = None,
+    ) -> None:
+        self.alpha = alpha
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.cost = cost
+        self.ties = ties
+        self.group_weight = group_weight
+        self.beta = beta
+        self.basis = basis
 
     @refuse_other_keywords
     @restored_on_failure
@@ -344,7 +362,7 @@ class RankRLS(LazyModel):
         weights : ndarray
             Weights of the features.
         """
-        self._store(features.coefficients(weights))
+        self._store_coefficients(features.coefficients(weights))
         self.n_pairs_ = totals.statistics.n_pairs
 
 
@@ -367,7 +385,6 @@ def _totals_of_block(
     return totals
 
 
-@dataclass(eq=False, repr=False)
 class RankSVM(LazyModel):
     """Ranking support vector machine on Dask collections, trained to a certified gap.
 
@@ -420,15 +437,36 @@ class RankSVM(LazyModel):
         n_iter_: int
         history_: dict[str, Array]
 
-    alpha: float = 1e-3
-    _: KW_ONLY
-    loss: str = "hinge"
-    group_weight: str = "pairs"
-    basis: ArrayLike | None = None
-    tol: float = 1e-3
-    max_iter: int = 1000
-    solver: str = "auto"
-    verbose: int = 0
+    def __init__(
+        self,
+        alpha: float = 1e-3,
+        *,
+        kernel: KernelName = "linear",
+        gamma: float | None = None,
+        degree: float = 3,
+        coef0: float = 1,
+        kernel_params: dict[str, object] | None = None,
+        loss: str = "hinge",
+        group_weight: str = "pairs",
+        basis: ArrayLike | None = None,
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        solver: str = "auto",
+        verbose: int = 0,
+    ) -> None:
+        self.alpha = alpha
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.loss = loss
+        self.group_weight = group_weight
+        self.basis = basis
+        self.tol = tol
+        self.max_iter = max_iter
+        self.solver = solver
+        self.verbose = verbose
 
     @refuse_other_keywords
     @restored_on_failure
@@ -483,7 +521,7 @@ class RankSVM(LazyModel):
         self.n_pairs_ = loss.n_pairs
         self.n_evaluations_ = loss.n_evaluations
         pairwise_ranker.report_solution(self, solution)
-        self._store(feature_map.coefficients(solution.w[:, None]))
+        self._store_coefficients(feature_map.coefficients(solution.w[:, None]))
         return self
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.distributed.dask_rankers import RankRLS
-from rankwise.kernels.kernel import KernelParameters
+from rankwise.kernels.kernel import KernelName
 from rankwise.metrics.registry import MetricName
 from rankwise.preprocessing.group_columns import refuse_other_keywords
 from rankwise.rankers import rank_rls
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from rankwise.arrays import Array
 
 
-@dataclass(eq=False, repr=False)
-class RankRLSCV(KernelParameters):
+class RankRLSCV(BaseEstimator):
     """RankRLS on Dask collections, with alpha selected by exact leave-group-out.
 
     Use it instead of `rankwise.RankRLSCV` for data that are spread over a cluster. The workers add
@@ -68,15 +67,36 @@ class RankRLSCV(KernelParameters):
     True
     """
 
-    alphas: ArrayLike | None = None
-    _: KW_ONLY
-    scoring: MetricName = "disagreement"
-    n_held_out: int = 1000
-    cost: str = "magnitude"
-    ties: str = "include"
-    group_weight: str = "pairs"
-    beta: float = 0.0
-    basis: ArrayLike | None = None
+    def __init__(
+        self,
+        alphas: ArrayLike | None = None,
+        *,
+        scoring: MetricName = "disagreement",
+        n_held_out: int = 1000,
+        kernel: KernelName = "linear",
+        gamma: float | None = None,
+        degree: float = 3,
+        coef0: float = 1,
+        kernel_params: dict[str, object] | None = None,
+        cost: str = "magnitude",
+        ties: str = "include",
+        group_weight: str = "pairs",
+        beta: float = 0.0,
+        basis: ArrayLike | None = None,
+    ) -> None:
+        self.alphas = alphas
+        self.scoring = scoring
+        self.n_held_out = n_held_out
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.cost = cost
+        self.ties = ties
+        self.group_weight = group_weight
+        self.beta = beta
+        self.basis = basis
 
     @refuse_other_keywords
     @restored_on_failure

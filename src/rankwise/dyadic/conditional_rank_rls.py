@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
@@ -30,7 +30,7 @@ from rankwise.fitted_schema import (
     check_kernel_items,
 )
 from rankwise.frames import as_array, check_same_index
-from rankwise.kernels.kernel import BaseEstimator, Kernel, KernelName
+from rankwise.kernels.kernel import Kernel, KernelName
 from rankwise.metrics import get_metric
 from rankwise.metrics.registry import MetricName
 from rankwise.rankers.base import RankerMixin
@@ -483,7 +483,7 @@ class ConditionalRankRLS(RankerMixin, BaseEstimator):
         self.n_pairs_ = problem.loss.n_pairs
         self.n_iter_ = solution.n_iter
         self.columns_fit_ = columns.items
-        vars(self).pop("rows_fit_", None)  # of an earlier fit with another kernel
+        self.__dict__.pop("rows_fit_", None)  # of an earlier fit with another kernel
         needs_training_rows = not (rows.kernel.is_precomputed or rows.kernel.is_linear)
         if needs_training_rows:
             self.rows_fit_ = rows.items
@@ -552,7 +552,7 @@ class ConditionalTask(DyadicTask):
         return model._fit_to_task(self)
 
 
-class ConditionalRankRLSCV(RankerMixin, BaseSearch):
+class ConditionalRankRLSCV(BaseSearch):
     """ConditionalRankRLS that selects alpha, and kernel parameters if lists are given.
 
     Use it in place of `ConditionalRankRLS` if alpha is not known.
@@ -651,8 +651,6 @@ group_weight, fit_intercept, tol, max_iter
         self.fit_intercept = fit_intercept
         self.tol = tol
         self.max_iter = max_iter
-
-    summary = BaseSearch.summary  # instead of that of RankerMixin
 
     @single_threaded
     @restored_on_failure

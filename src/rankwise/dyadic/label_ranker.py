@@ -473,7 +473,7 @@ class LabelRanker(KernelModel):
         self.solver_ = task.features.method
         self.n_iter_ = solution.n_iter
         self._store_features(task.features.map)
-        self._store(task.features.coefficients(feature_weights))
+        self._store_coefficients(task.features.coefficients(feature_weights))
         return self
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,24 +15,6 @@ from rankwise.fitted_schema import Number, Options, Word, saved_fields
 from rankwise.kernels.ngram import ngram_kernel
 from rankwise.kernels.stable_products import first_equal_rows, row_products
 from rankwise.validation import suggestion
-
-if TYPE_CHECKING:  # scikit-learn's class has no types, so every keyword of a child would be right
-
-    class BaseEstimator:
-        """What scikit-learn gives to every estimator."""
-
-        n_features_in_: int
-        predict: Any
-
-        def get_params(self, deep: bool = True) -> dict[str, Any]:
-            """As scikit-learn has it."""
-
-        def set_params(self, **params: Any) -> Self:
-            """As scikit-learn has it."""
-
-        def __sklearn_tags__(self) -> Any: ...
-else:
-    from sklearn.base import BaseEstimator
 
 KernelName: TypeAlias = str | Callable[..., float]
 """Parameter ``kernel``: a name, or a function of two items."""
@@ -201,38 +183,3 @@ def center_kernel(K: Array) -> Array:
     K -= mean
     K -= (mean - mean.mean())[:, None]
     return K
-
-
-@dataclass(eq=False, repr=False, kw_only=True)
-class KernelParameters(BaseEstimator):
-    """The parameters of a kernel, shared by all estimators with a kernel.
-
-    Each is declared here once; a subclass that is a dataclass inherits them as keyword arguments of
-    its constructor, which is all that scikit-learn asks of an estimator.
-    """
-
-    kernel: KernelName = "linear"
-    gamma: float | None = None
-    degree: float = 3
-    coef0: float = 1
-    kernel_params: dict[str, object] | None = None
-
-    def make_kernel(self) -> Kernel:
-        """The kernel, checked.
-
-        Returns
-        -------
-        Kernel
-            The kernel function with its parameters.
-        """
-        return Kernel(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params or {})
-
-    def kernel_arguments(self) -> dict[str, Any]:
-        """The parameters by name, as keyword arguments.
-
-        Returns
-        -------
-        dict
-            Parameters by name.
-        """
-        return {field.name: getattr(self, field.name) for field in fields(KernelParameters)}

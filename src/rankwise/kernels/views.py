@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
 
 from rankwise.arrays import Indices, MatrixLike
 from rankwise.kernels.basis import check_numbers
-from rankwise.kernels.kernel import KernelParameters
+from rankwise.kernels.kernel import Kernel, KernelName
 
 
-@dataclass(eq=False)
-class View(KernelParameters):
+class View(BaseEstimator):
     """A view of the items, for learners that train one model per view.
 
     Views differ in their columns, in the kernel, or in the basis items only: each basis has its
@@ -45,10 +44,36 @@ class View(KernelParameters):
     slice(0, 3, None)
     """
 
-    columns: MatrixLike = None
-    _: KW_ONLY
-    n_basis: int | None = None
-    basis: str | ArrayLike = "random"
+    def __init__(
+        self,
+        columns: MatrixLike = None,
+        *,
+        kernel: KernelName = "linear",
+        gamma: float | None = None,
+        degree: float = 3,
+        coef0: float = 1,
+        kernel_params: dict[str, object] | None = None,
+        n_basis: int | None = None,
+        basis: str | ArrayLike = "random",
+    ) -> None:
+        self.columns = columns
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.n_basis = n_basis
+        self.basis = basis
+
+    def make_kernel(self) -> Kernel:
+        """The kernel, checked.
+
+        Returns
+        -------
+        Kernel
+            The kernel function with its parameters.
+        """
+        return Kernel(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params or {})
 
 
 def check_views(views: Sequence[View]) -> list[View]:

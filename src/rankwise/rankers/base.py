@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array, Labels, Matrix, MatrixLike, take_weights
@@ -26,7 +26,7 @@ from rankwise.graphs import PreferenceGraph
 from rankwise.graphs.supervision import Preferences, TargetLike, TrainingTarget, read_y
 from rankwise.groups import encode_groups
 from rankwise.kernels.feature_maps import ColumnFeatures, FeatureMap, KernelFeatures
-from rankwise.kernels.kernel import KernelParameters
+from rankwise.kernels.kernel import Kernel, KernelName
 from rankwise.metrics import disagreement_error
 from rankwise.model_selection.scorer import needs_groups, predict_items
 from rankwise.preprocessing.group_columns import warn_of_long_list
@@ -116,25 +116,25 @@ class RankerMixin:
             predicted = predict_items(self, X, graph.groups)
             if not graph.has_relevance:
                 return _pooled_accuracy(graph, predicted)
-            y = graph.y
+            relevance = graph.y
             labels: Labels = graph.groups
             weight = graph.item_weights
         else:
-            y = target.y
+            relevance = target.y
             labels = target.item_labels
             weight = target.weight
             predicted = predict_items(self, X, labels)
-        is_missing = np.isnan(y.reshape(len(y), -1))
-        scored = np.flatnonzero(~is_missing.any(axis=1))
-        if not len(scored):
+        is_missing = np.isnan(relevance.reshape(len(relevance), -1))
+        scored_rows = np.flatnonzero(~is_missing.any(axis=1))
+        if not len(scored_rows):
             raise ValueError("score needs rows with a score, but y is all NaN.")
         error = disagreement_error(
-            y[scored],
-            predicted[scored],
-            labels[scored],
-            sample_weight=take_weights(weight, scored),
+            relevance[scored_rows],
+            predicted[scored_rows],
+            labels[scored_rows],
+            sample_weight=take_weights(weight, scored_rows),
         )
-        return float(1.0 - np.mean(error))
+        return float(1.0 - np.mean(error))  # the mean over the outputs
 
     def summary(self) -> Summary:
         """Summarize the fitted ranker: its parameters, and how they were selected.
@@ -157,9 +157,10 @@ class RankerMixin:
         tags.estimator_type = "ranker"
         tags.target_tags.required = True
         tags.target_tags.multi_output = self.multi_output
-        kernel = getattr(self, "kernel", None)
-        tags.input_tags.pairwise = isinstance(kernel, str) and kernel == "precomputed"
-        tags.input_tags.sparse = kernel is not None and not tags.input_tags.pairwise
+        kernel = getattr(self, "kernel", None)  # of rankers with a kernel
+        is_precomputed = isinstance(kernel, str) and kernel == "precomputed"
+        tags.input_tags.pairwise = is_precomputed
+        tags.input_tags.sparse = kernel is not None and not is_precomputed
         return tags
 
 
@@ -190,7 +191,7 @@ def ranks_in_groups(
     return np.stack([encoded.rank(column, equal) for column in scores.T], axis=1)
 
 
-class KernelModel(RankerMixin, KernelParameters):
+class KernelModel(RankerMixin, BaseEstimator):
     """A ranker whose scores are ``X coef_`` or ``k(X, X_fit_) dual_coef_``."""
 
     _fitted: ClassVar[FittedSchema] = {
@@ -216,9 +217,24 @@ class KernelModel(RankerMixin, KernelParameters):
     """Attributes that not every fit sets, so that a fit must forget those of an earlier one."""
 
     alpha: float
+    kernel: KernelName
+    gamma: float | None
+    degree: float
+    coef0: float
+    kernel_params: dict[str, object] | None
     _nuisance_names: list[str] = []  # noqa: RUF012
     output_shape_: tuple[int, ...] = ()
     intercept_: Any = 0.0  # as of linear models of scikit-learn without one
+
+    def make_kernel(self) -> Kernel:
+        """The kernel, checked.
+
+        Returns
+        -------
+        Kernel
+            The kernel function with its parameters.
+        """
+        return Kernel(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params or {})
 
     @single_threaded
     def predict(self, X: MatrixLike) -> Array:
@@ -235,7 +251,7 @@ class KernelModel(RankerMixin, KernelParameters):
             Scores.
         """
         check_is_fitted(self)
-        scores = self.predict_by(X, self._columns)
+        scores = self.predict_by(X, self._coefficient_columns)
         return scores.reshape((len(scores), *self.output_shape_))
 
     @single_threaded
@@ -275,7 +291,7 @@ class KernelModel(RankerMixin, KernelParameters):
         """
         check_is_fitted(self)
         X = validate_X(self, X, accept_sparse="csr", reset=False)
-        return self._feature_map(len(self._columns)).transform(X)
+        return self._feature_map(len(self._coefficient_columns)).transform(X)
 
     def kernel_expansion(self) -> KernelExpansion:
         """Kernel expansion of the scores.
@@ -285,12 +301,12 @@ class KernelModel(RankerMixin, KernelParameters):
         KernelExpansion
             Basis items and coefficients.
         """
-        columns = np.asarray(self._columns, dtype=np.float64)
-        features = self._feature_map(len(columns))
-        return KernelExpansion([features], [columns], self.intercept_, self.output_shape_)
+        coefficients = np.asarray(self._coefficient_columns, dtype=np.float64)
+        features = self._feature_map(len(coefficients))
+        return KernelExpansion([features], [coefficients], self.intercept_, self.output_shape_)
 
     def _store_features(self, features: FeatureMap) -> None:
-        """Forget an earlier fit with other parameters, keep the items of this one."""
+        """Forget the attributes of an earlier fit, and store the items of this one."""
         for name in self.learned:
             self.__dict__.pop(name, None)
         if isinstance(features, ColumnFeatures):
@@ -300,26 +316,28 @@ class KernelModel(RankerMixin, KernelParameters):
         if features.basis is not None:
             self.basis_indices_ = features.basis
 
-    def _keep_effects(self, effects: tuple[Array, Array]) -> None:
+    def _store_effects(self, effects: tuple[Array, Array]) -> None:
         self.nuisance_coef_, self.nuisance_se_ = effects
         self.nuisance_names_ = list(self._nuisance_names)
 
-    def _store(self, columns: Array) -> None:
-        """Keep coefficients of shape (n, n_outputs) under their public names."""
+    def _store_coefficients(self, columns: Array) -> None:
+        """Store coefficients of shape (n, n_outputs) under their public names."""
+        is_linear = self.kernel == "linear"
         has_one_output = not self.output_shape_
         if has_one_output:
             coefficients = columns[:, 0].copy()
-        elif self.kernel == "linear":
+        elif is_linear:
             coefficients = np.ascontiguousarray(columns.T)
         else:
             coefficients = np.ascontiguousarray(columns)
-        if self.kernel == "linear":
+        if is_linear:
             self.coef_ = coefficients
         else:
             self.dual_coef_ = coefficients
 
     @property
-    def _columns(self) -> Array:
+    def _coefficient_columns(self) -> Array:
+        """The coefficients with shape (n, n_outputs)."""
         if hasattr(self, "coef_"):
             return np.asarray(np.atleast_2d(self.coef_).T)
         return self.dual_coef_.reshape(len(self.dual_coef_), -1)
@@ -336,8 +354,10 @@ class KernelModel(RankerMixin, KernelParameters):
         check_kernel_items(vars(self).get("X_fit_"), self.kernel, self.kernel_params)
 
 
-class TaskModel(RankerMixin):
-    """A ranker that can be cross-validated by its hold-out task."""
+class HoldOutMixin:
+    """Mixin of rankers that can be cross-validated by their hold-out task."""
+
+    allows_unscored: bool
 
     def hold_out_task(
         self,
@@ -362,7 +382,8 @@ class TaskModel(RankerMixin):
             The task, which evaluates candidates on held-out data.
         """
         target = read_y(y, groups, sample_weight, X=X, allow_nan=self.allows_unscored)
-        return clone(self)._prepare(X, target)
+        learner = clone(self)
+        return learner._prepare(X, target)
 
     @abstractmethod
     def _prepare(self, X: MatrixLike, target: TrainingTarget) -> Any:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.linalg
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -24,7 +24,7 @@ from rankwise.graphs.supervision import Preferences, TargetLike, TrainingTarget,
 from rankwise.groups import encode_groups
 from rankwise.kernels.basis import basis_map
 from rankwise.kernels.feature_maps import BasisFeatures, ColumnFeatures
-from rankwise.kernels.kernel import KernelName, KernelParameters
+from rankwise.kernels.kernel import Kernel, KernelName
 from rankwise.kernels.solver_input import LazyFeatures
 from rankwise.kernels.views import View, check_views, view_columns
 from rankwise.losses import SquaredLoss
@@ -36,7 +36,7 @@ from rankwise.model_selection.protocol import HoldOutTask
 from rankwise.model_selection.shortcuts import check_rest
 from rankwise.preprocessing.group_columns import check_groups, refuse_other_keywords
 from rankwise.preprocessing.validate_features import validate_X
-from rankwise.rankers.base import TaskModel
+from rankwise.rankers.base import HoldOutMixin, RankerMixin
 from rankwise.rankers.linear_models import KernelExpansion
 from rankwise.rankers.semi_supervised import (
     PartialTarget,
@@ -61,7 +61,7 @@ ViewMap = ColumnFeatures | BasisFeatures
 NUS = (0.0, 0.1, 1.0, 10.0, 100.0, 1e3, 1e4)  # with few scores large ones may be best
 
 
-class CoRankRLS(TaskModel, KernelParameters):
+class CoRankRLS(HoldOutMixin, RankerMixin, BaseEstimator):
     """Semi-supervised ranking by several views that are made to agree.
 
     Use it if few items are scored, many are not, and there are two independent descriptions of
@@ -458,7 +458,7 @@ class CoRankRLS(TaskModel, KernelParameters):
             )
         shuffled_rows = rng.permutation(n_items)
         bases = shuffled_rows[: n_views * basis_size].reshape(n_views, basis_size)
-        kernel = self.make_kernel()
+        kernel = Kernel(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params or {})
         return [
             basis_map(kernel, X, n_basis=None, basis=np.sort(rows), random_state=rng)
             for rows in bases

@@ -17,7 +17,15 @@ from rankwise.solvers.normal_equations import GroupMoments, NormalEquations, Wei
 from rankwise.validation import check_alphas
 
 FORMAT = "rankwise.SufficientStatistics 2"
-READING_ERRORS = (ValueError, KeyError, TypeError, EOFError, OSError, RuntimeError, zipfile.BadZipFile)
+READING_ERRORS = (
+    ValueError,
+    KeyError,
+    TypeError,
+    EOFError,
+    OSError,
+    RuntimeError,
+    zipfile.BadZipFile,
+)
 
 
 class SufficientStatistics(BatchSums):
@@ -85,7 +93,7 @@ class SufficientStatistics(BatchSums):
                 "that are shared by items to be compared, and scores that differ."
             )
         model = RankRLS(**self.rule)
-        vars(model).update(vars(self._columns))
+        model.__dict__.update(vars(self._columns))
         model.n_pairs_ = self.n_pairs
         model.solver_ = "primal"
         model.n_iter_ = 1

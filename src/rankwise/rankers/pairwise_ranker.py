@@ -243,10 +243,10 @@ class PairwiseRanker(PathModel):
             )
         return PairwiseTask(self, graph, loss, features)
 
-    def _keep(self, task: PairwiseTask, solution: Solution) -> None:
+    def _store_solution(self, task: PairwiseTask, solution: Solution) -> None:
         """Store a solution, and what it says about itself."""
         report_solution(self, solution)
-        self._store(task.features.coefficients(solution.w[:, None]))
+        self._store_coefficients(task.features.coefficients(solution.w[:, None]))
 
     def _last_weights(self, features: SolverInput) -> Array | None:
         """Weights of the last fit, for a warm start, if they belong to as many features."""
@@ -348,7 +348,7 @@ class PairwiseTask(HoldOutTask):
         (solution,) = solve_path(
             learner, objective, alpha, initial_weights=start, keep_interrupted=keep_interrupted
         )
-        learner._keep(self, solution)
+        learner._store_solution(self, solution)
         return learner
 
     def path(self, alphas: Array) -> PairwisePath:

@@ -10,12 +10,12 @@ from sklearn.base import clone
 
 from rankwise.arrays import Array, MatrixLike
 from rankwise.graphs.supervision import TargetLike, read_y
-from rankwise.rankers.base import KernelModel, TaskModel
+from rankwise.rankers.base import HoldOutMixin, KernelModel
 from rankwise.runtime.threads import single_threaded
 from rankwise.validation import check_alphas
 
 
-class PathModel(TaskModel, KernelModel):
+class PathModel(HoldOutMixin, KernelModel):
     """A kernel model of items in groups, with paths over alpha and a hold-out task."""
 
     allows_zero_alpha = False  # whether alpha may be 0, the limit for small alphas
@@ -59,9 +59,10 @@ class PathModel(TaskModel, KernelModel):
         >>> path.predict([[1.0]]).round(2)
         array([[1. , 0.5]])
         """
-        checked = check_alphas(alphas, "alphas", allow_zero=self.allows_zero_alpha)
+        checked_alphas = check_alphas(alphas, "alphas", allow_zero=self.allows_zero_alpha)
         target = read_y(y, groups, sample_weight, nuisance, X=X)
-        return clone(self)._prepare(X, target).path(checked)
+        learner = clone(self)
+        return learner._prepare(X, target).path(checked_alphas)
 
 
 class ModelPath:
@@ -105,8 +106,9 @@ class ModelPath:
             Scores; the last axis is that of `alphas`.
         """
         model = self._template
-        n_alphas, n, _ = self.coefficients.shape
-        columns = self.coefficients.transpose(1, 2, 0).reshape(n, -1)
+        n_alphas, n_coefficients, _ = self.coefficients.shape
+        # a column for each output and alpha
+        columns = self.coefficients.transpose(1, 2, 0).reshape(n_coefficients, -1)
         scores: Array = model.predict_by(X, columns)
         return scores.reshape((len(scores), *model.output_shape_, n_alphas))
 
@@ -125,5 +127,5 @@ class ModelPath:
         """
         model = copy.copy(self._template)
         model.alpha = float(self.alphas[index])
-        model._store(self.coefficients[index])
+        model._store_coefficients(self.coefficients[index])
         return model

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self, cast
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
+from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array, CrossValidation, MatrixLike, RandomState, dense_rows
 from rankwise.fitted_schema import FittedSchema, Values
@@ -21,7 +22,6 @@ from rankwise.losses.profiled import ProfileLoss
 from rankwise.metrics.registry import MetricName
 from rankwise.model_selection.grid_search import grid_search
 from rankwise.preprocessing.group_columns import check_groups, refuse_other_keywords
-from rankwise.rankers.base import RankerMixin
 from rankwise.rankers.pairwise_ranker import PairwiseRanker, PairwiseTask
 from rankwise.rankers.search import Search
 from rankwise.runtime.threads import single_threaded
@@ -34,32 +34,7 @@ LIKELIHOODS: dict[str, type[PairwiseLoss]] = {
 }
 
 
-class LogisticModel(RankerMixin):
-    """A ranker whose scores are logarithms of odds."""
-
-    predict: Any
-
-    def predict_above(self, X: MatrixLike, i: ArrayLike, j: ArrayLike) -> Array:
-        """Probability that item i is preferred to item j, ``σ(f_i − f_j)``.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_items, n_features)
-            Items, as for `predict`.
-        i, j : int or array-like of int
-            Row numbers of X; arrays are broadcast against each other.
-
-        Returns
-        -------
-        float or ndarray
-            Between 0 and 1; the other direction has 1 minus it.
-        """
-        scores = np.asarray(self.predict(X), dtype=np.float64)
-        probability: Array = expit(scores[np.asarray(i)] - scores[np.asarray(j)])
-        return probability
-
-
-class RankLogistic(LogisticModel, PairwiseRanker):
+class RankLogistic(PairwiseRanker):
     """Logistic model of preferences: Bradley and Terry's, with features of the items.
 
     Use it for comparisons whose outcome is a matter of chance (people, matches), and for
@@ -220,25 +195,44 @@ class RankLogistic(LogisticModel, PairwiseRanker):
         self.verbose = verbose
         self.random_state = random_state
 
+    def predict_above(self, X: MatrixLike, i: ArrayLike, j: ArrayLike) -> Array:
+        """Probability that item i is preferred to item j, ``σ(f_i − f_j)``.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_items, n_features)
+            Items, as for `predict`.
+        i, j : int or array-like of int
+            Row numbers of X; arrays are broadcast against each other.
+
+        Returns
+        -------
+        float or ndarray
+            Between 0 and 1; the other direction has 1 minus it.
+        """
+        scores = np.asarray(self.predict(X), dtype=np.float64)
+        probability: Array = expit(scores[np.asarray(i)] - scores[np.asarray(j)])
+        return probability
+
     def _loss_and_method(self) -> tuple[LossFactory, str]:
         check_option("ties", self.ties, TIES)
         check_option("likelihood", self.likelihood, list(LIKELIHOODS))
         return LIKELIHOODS[self.likelihood], "newton-cg"
 
-    def _keep(self, task: PairwiseTask, solution: Solution) -> None:
-        super()._keep(task, solution)
+    def _store_solution(self, task: PairwiseTask, solution: Solution) -> None:
+        super()._store_solution(task, solution)
         R = task.features.matrix
         loss = task.loss
         scores = row_products(R, solution.w)
         if isinstance(loss, ProfileLoss):
-            loss.at(scores)
+            loss.at(scores)  # sets the best γ of these scores
             scores = scores + loss.Z @ loss.gamma
-            self._keep_effects(loss.effects(dense_rows(R), solution.w, scores, self.alpha))
+            self._store_effects(loss.effects(dense_rows(R), solution.w, scores, self.alpha))
             loss = loss.loss
-        self.is_separable_ = cast(LogisticLoss | PlackettLuceLoss, loss).is_separated_by(scores)
+        self.is_separable_ = loss.is_separated_by(scores)
 
 
-class RankLogisticCV(LogisticModel, Search):
+class RankLogisticCV(Search):
     """RankLogistic with alpha and kernel parameters selected by cross-validation.
 
     Use it in place of `RankLogistic` if alpha is not known.
@@ -396,3 +390,22 @@ nuisance_se_, nuisance_names_
             store_predictions=self.store_predictions,
         )
         return self._store_search(result)
+
+    def predict_above(self, X: MatrixLike, i: ArrayLike, j: ArrayLike) -> Array:
+        """Probability that item i is preferred to item j; see ``RankLogistic.predict_above``.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_items, n_features)
+            Items, as for `predict`.
+        i, j : int or array-like of int
+            Row numbers of X; arrays are broadcast against each other.
+
+        Returns
+        -------
+        float or ndarray
+            Between 0 and 1; the other direction has 1 minus it.
+        """
+        check_is_fitted(self)
+        probability: Array = self.best_estimator_.predict_above(X, i, j)
+        return probability

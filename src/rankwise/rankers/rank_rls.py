@@ -309,7 +309,7 @@ class RankRLS(PathModel):
             return self
         X, loss = self._read(X, target)
         features = self._make_features(X, loss, to_fit=True)
-        self._store(self._learn_outputs(loss, features, alphas, overwrite=True))
+        self._store_coefficients(self._learn_outputs(loss, features, alphas, overwrite=True))
         return self
 
     @available_if(_learns_in_chunks)  # type: ignore[untyped-decorator]
@@ -417,7 +417,7 @@ class RankRLS(PathModel):
             self._features: FeatureMap = features
             self._sums: BatchSums = sums
         self.output_shape_ = sums.output_shape
-        self._store(features.coefficients(sums.coefficients(alphas)[0]))
+        self._store_coefficients(features.coefficients(sums.coefficients(alphas)[0]))
         self.n_samples_seen_ = sums.n_items
         self.n_pairs_ = sums.n_pairs
         self.solver_ = "primal"
@@ -543,7 +543,7 @@ class RankRLS(PathModel):
                 loss.graph.groups,
                 float(alphas[0]),
             )
-            self._keep_effects(effects)
+            self._store_effects(effects)
         n_alphas, n, n_outputs = solutions.coef.shape
         flat = features.coefficients(solutions.coef.transpose(1, 0, 2).reshape(n, -1))
         return flat.reshape(-1, n_alphas, n_outputs).transpose(1, 0, 2)
@@ -683,7 +683,7 @@ class RankRLSTask(HoldOutTask):
         model: RankRLS = self.learner
         model.alpha = values["alpha"]
         alphas = np.atleast_1d(np.asarray(values["alpha"], dtype=np.float64))
-        model._store(model._learn_outputs(self.loss, self.features, alphas))
+        model._store_coefficients(model._learn_outputs(self.loss, self.features, alphas))
         return model
 
 

@@ -8,6 +8,7 @@ from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 from sklearn.model_selection import GroupShuffleSplit
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -17,7 +18,7 @@ from rankwise.fitted_schema import Either, FittedSchema, Floats, Ints, ListOf, R
 from rankwise.graphs import PreferenceGraph
 from rankwise.graphs.supervision import Preferences, TargetLike, TrainingTarget, read_y
 from rankwise.kernels.feature_maps import ColumnFeatures
-from rankwise.kernels.kernel import KernelName, KernelParameters
+from rankwise.kernels.kernel import KernelName
 from rankwise.kernels.views import View, check_views, view_columns
 from rankwise.losses import SquaredLoss
 from rankwise.metrics import disagreement_error
@@ -25,7 +26,7 @@ from rankwise.model_selection.candidate_grid import CandidateGrid
 from rankwise.model_selection.protocol import HoldOutTask
 from rankwise.preprocessing.group_columns import check_groups, refuse_other_keywords
 from rankwise.preprocessing.validate_features import validate_X
-from rankwise.rankers.base import TaskModel
+from rankwise.rankers.base import HoldOutMixin, RankerMixin
 from rankwise.rankers.linear_models import KernelExpansion
 from rankwise.rankers.pursuit_dictionary import (
     Dictionary,
@@ -58,7 +59,7 @@ SEARCHES: dict[str, type[SharedIndexSearch | AllPairsSearch | AllCombinationsSea
 }
 
 
-class RankingPursuit(TaskModel, KernelParameters):
+class RankingPursuit(HoldOutMixin, RankerMixin, BaseEstimator):
     """Sparse ranking by greedy choice of functions, with or without unscored items.
 
     Use it if a few features, or a few items, should carry the model.

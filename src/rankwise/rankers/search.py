@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array, CrossValidation, MatrixLike
 from rankwise.fitted_schema import FittedSchema, Model, Values
 from rankwise.formatting import to_json_values
-from rankwise.kernels.kernel import BaseEstimator, KernelName
+from rankwise.kernels.kernel import KernelName
 from rankwise.metrics.registry import MetricName, get_metric
 from rankwise.model_selection.grid_search import SearchResult, grid_search
 from rankwise.model_selection.validation_curve import curves_of_search
@@ -22,8 +22,7 @@ from rankwise.rankers.linear_models import KernelExpansion
 from rankwise.rankers.summary import Summary
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
-class BaseSearch(BaseEstimator):
+class BaseSearch(RankerMixin, BaseEstimator):
     """A ranker that selects its parameters on held-out data and predicts by the best model.
 
     `Search` is the base for learners of items with one kernel. Searches for tables declare
@@ -41,33 +40,28 @@ class BaseSearch(BaseEstimator):
     model_class: ClassVar[Any]
     """Class of the learner; it receives the parameters that it shares with the search."""
 
-    axes: ClassVar[dict[str, str | None]] = {"alpha": "alphas"}
-    """Parameters that one task evaluates together, and the parameter that lists their values."""
-
     lists: ClassVar[tuple[str, ...]] = ()
-    """Other parameters that may be lists of values; each combination is a task."""
+    """Parameters besides alpha that may be lists of values; each combination is a task."""
 
-    cv: CrossValidation = "auto"
-    scoring: MetricName = "disagreement"
-    store_predictions: bool = False
+    alphas: ArrayLike | None
+    cv: CrossValidation
+    scoring: MetricName
+    store_predictions: bool
 
-    def _search(self, *data: Any, time: ArrayLike | None = None) -> None:
+    def _search(self, *data: Any) -> None:
         """Select the parameters and train on all data, the arguments of `hold_out_task`."""
-        learner_names = self.model_class().get_params(deep=False)
         params = self.get_params(deep=False)
-        shared = {name: params[name] for name in params if name in learner_names}
-        shared.pop("scoring", None)
+        learner_params = {}
+        for name in self.model_class().get_params(deep=False):
+            if name in params and name != "scoring":  # that of the search is another one
+                learner_params[name] = params[name]
         result = grid_search(
-            self.model_class(**shared),
+            self.model_class(**learner_params),
             data,
-            candidates={
-                name: None if argument is None else params[argument]
-                for name, argument in self.axes.items()
-            },
+            candidates={"alpha": self.alphas},
             parameter_lists={name: params[name] for name in self.lists},
             cv=self.cv,
             scoring=self.scoring,
-            time=time,
             store_predictions=self.store_predictions,
         )
         self._store_search(result)
@@ -106,19 +100,20 @@ class BaseSearch(BaseEstimator):
         """Standard error of `best_score_`; None unless comparisons were held out."""
         if "standard_error" not in self.cv_results_:
             return None
-        chosen = next(curve for curve in curves_of_search(self) if curve.is_chosen)
-        assert chosen.error is not None
-        best: Any = self.best_params_[chosen.parameter]
-        return float(chosen.error[chosen.place(best)])
+        chosen_curve = next(curve for curve in curves_of_search(self) if curve.is_chosen)
+        assert chosen_curve.error is not None
+        best_value: Any = self.best_params_[chosen_curve.parameter]
+        return float(chosen_curve.error[chosen_curve.place(best_value)])
 
     def __getattr__(self, name: str) -> Any:
         """Fitted attributes are those of `best_estimator_`."""
-        if name.endswith("_") and not name.startswith("_") and "best_estimator_" in vars(self):
+        is_fitted_attribute = name.endswith("_") and not name.startswith("_")
+        if is_fitted_attribute and "best_estimator_" in vars(self):
             return getattr(self.best_estimator_, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
 
-class Search(RankerMixin, BaseSearch):
+class Search(BaseSearch):
     """Base of the searches for a learner of items with one kernel; see `RankRLSCV`.
 
     A subclass declares its parameters and `fit`, which calls `grid_search`.
@@ -138,8 +133,6 @@ class Search(RankerMixin, BaseSearch):
             self.best_estimator_.group_columns_ = self.group_columns_
             self.best_estimator_.max_group_size_ = self.max_group_size_
         return self
-
-    summary = BaseSearch.summary  # instead of that of RankerMixin
 
     def predict(self, X: MatrixLike) -> Array:
         """Score items by the best model; see ``predict`` of the learner.

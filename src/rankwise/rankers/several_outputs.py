@@ -113,7 +113,7 @@ class OutputsTask(HoldOutTask):
         vars(learner).update(vars(models[0]))
         vars(learner).update(parameters)
         learner.alpha = values["alpha"]
-        self._store_outputs(learner, [model._columns for model in models])
+        self._store_outputs(learner, [model._coefficient_columns for model in models])
         learner.n_pairs_ = sum(model.n_pairs_ for model in models)
         learner.n_iter_ = max(model.n_iter_ for model in models)
         return learner
@@ -129,4 +129,4 @@ class OutputsTask(HoldOutTask):
 
     def _store_outputs(self, learner: PathModel, columns: list[Array]) -> None:
         learner.output_shape_ = self.output_shape
-        learner._store(np.hstack(columns))
+        learner._store_coefficients(np.hstack(columns))
