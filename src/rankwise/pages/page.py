@@ -87,36 +87,39 @@ def assemble(
     **html_fields : str
         HTML for the other fields of the template, in which all text from users is escaped.
     """
-    style = _read(*styles)
-    script = _read(*scripts)
+    style = _read_files(styles)
+    script = _read_files(scripts)
     heading = escape(as_text(title, MAX_TITLE))
-    body = Template(_read(f"{name}.html")).substitute(html_fields, title=heading)
-    return Template(_read("base.html")).substitute(
+    body_template = Template(_read_files([f"{name}.html"]))
+    body = body_template.substitute(html_fields, title=heading)
+    page_template = Template(_read_files(["base.html"]))
+    return page_template.substitute(
         body=body,
         title=heading,
         version=escape(package_versions()["rankwise"]),
-        data=_as_json(data),
+        data=_json_for_script(data),
         style=style,
         script=script,
-        style_hash=_hash(style),
-        script_hash=_hash(script),
+        style_hash=_policy_hash(style),
+        script_hash=_policy_hash(script),
     )
 
 
-def _read(*names: str) -> str:
+def _read_files(paths: Sequence[str]) -> str:
     folder = files("rankwise.pages")
-    return "\n".join(folder.joinpath(name).read_text(encoding="utf-8") for name in names)
+    return "\n".join(folder.joinpath(path).read_text(encoding="utf-8") for path in paths)
 
 
-def _as_json(data: Json) -> str:
+def _json_for_script(data: Json) -> str:
     """JSON that cannot end the script element that contains it."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for character in "<>&\u2028\u2029":
-        text = text.replace(character, f"\\u{ord(character):04x}")
+        escape_sequence = f"\\u{ord(character):04x}"
+        text = text.replace(character, escape_sequence)
     return text
 
 
-def _hash(text: str) -> str:
+def _policy_hash(text: str) -> str:
     """Hash of a script or style, in the form of a content security policy."""
     digest = hashlib.sha256(text.encode("utf-8")).digest()
     return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"

@@ -12,20 +12,21 @@ MAX_TEXT = 80
 MAX_EXACT_INTEGER = 1e15
 
 
-def as_text(value: object, longest: int = MAX_TEXT) -> str:
-    """Convert a label to text that UTF-8 can encode, with at most `longest` characters."""
+def as_text(value: object, max_characters: int = MAX_TEXT) -> str:
+    """Convert a label to text that UTF-8 can encode, with at most `max_characters`."""
     if isinstance(value, np.generic):
         value = value.item()
+    # "backslashreplace": UTF-8 cannot encode single surrogates.
     text = str(value).encode("utf-8", "backslashreplace").decode("utf-8")
-    if len(text) > longest:
-        return text[: longest - 1] + "…"
+    if len(text) > max_characters:
+        return text[: max_characters - 1] + "…"
     return text
 
 
 def short_numbers(values: ArrayLike, digits: int = 5) -> list[float | int | None]:
     """Round numbers to significant digits; integers where possible, None for NaN and infinity."""
-    flat = np.asarray(values, dtype=np.float64).ravel()
-    return [_short_number(value, digits) for value in flat.tolist()]
+    floats = np.asarray(values, dtype=np.float64).ravel().tolist()
+    return [_short_number(value, digits) for value in floats]
 
 
 def _short_number(value: float, digits: int) -> float | int | None:

@@ -25,20 +25,21 @@ def isolated_name(name: object) -> str:
 def describe_rows(board: RankedBoard) -> JsonObject:
     """Return the columns of a board for the page's JSON."""
     columns: JsonObject = {}
-    for name, column in board.columns.items():
-        columns[name] = None
-        if column is not None:
-            columns[name] = _describe_column(name, column)
+    for name, values in board.columns.items():
+        if values is None:
+            columns[name] = None
+        else:
+            columns[name] = _column_to_json(name, values)
     return columns
 
 
-def _describe_column(name: str, column: AnyArray) -> Sequence[Json]:
+def _column_to_json(name: str, values: AnyArray) -> Sequence[Json]:
     if name == "item":
-        return [as_text(label) for label in column.tolist()]
-    if name == "thin":
-        positions: list[int] = np.flatnonzero(column).tolist()
+        return [as_text(label) for label in values.tolist()]
+    if name == "thin":  # few rows have thin data: their positions are shorter than the column
+        positions: list[int] = np.flatnonzero(values).tolist()
         return positions
-    values = short_numbers(column, DIGITS)
+    numbers = short_numbers(values, DIGITS)
     if name in RANK_COLUMNS:
-        return [value or None for value in values]  # 0 stands for no rank
-    return values
+        return [None if number == 0 else number for number in numbers]  # 0 stands for no rank
+    return numbers

@@ -78,24 +78,24 @@ def board_page(
     """
     if isinstance(board, TaskLeaderboard):
         return Page(score_page_text(board, title))
-    boards = _check_boards(board)
-    n_matrix = MATRIX_ITEMS
+    boards = _boards_by_label(board)
+    n_matrix_items = MATRIX_ITEMS
     if len(boards) > MANY_BOARDS:
-        n_matrix = MATRIX_ITEMS_OF_MANY_BOARDS
-    data: JsonObject = {
-        "boards": [describe_board(board, label, n_matrix) for label, board in boards.items()]
-    }
-    return Page(assemble("board/board", STYLES, SCRIPTS, data, title))
+        n_matrix_items = MATRIX_ITEMS_OF_MANY_BOARDS
+    described_boards = []
+    for label, labeled_board in boards.items():
+        described_boards.append(describe_board(labeled_board, label, n_matrix_items))
+    return Page(assemble("board/board", STYLES, SCRIPTS, {"boards": described_boards}, title))
 
 
-def _check_boards(
+def _boards_by_label(
     board: Leaderboard | Mapping[Hashable, Leaderboard],
 ) -> Mapping[Hashable, Leaderboard]:
     """Boards by label; a single board has the empty label."""
     if isinstance(board, Mapping):
         boards = board
     else:
-        boards = {"": board}
+        boards = {"": board}  # one board has no label
     if not boards:
         raise TypeError(
             "board is an empty dict; expected a Leaderboard of rate, or a dict of them."
@@ -109,7 +109,9 @@ def _check_boards(
     return boards
 
 
-def describe_board(board: Leaderboard, label: Hashable, n_matrix: int = MATRIX_ITEMS) -> JsonObject:
+def describe_board(
+    board: Leaderboard, label: Hashable, n_matrix_items: int = MATRIX_ITEMS
+) -> JsonObject:
     """Describe a board for the page's JSON; items are numbered in the order of the board.
 
     Parameters
@@ -134,7 +136,7 @@ def describe_board(board: Leaderboard, label: Hashable, n_matrix: int = MATRIX_I
         "nComparisons": board.n_comparisons,
         "nClusters": board.n_clusters,
         "rows": _describe_rows(board),
-        **_describe_meetings(board, n_matrix),
+        **_describe_meetings(board, n_matrix_items),
         "effects": _describe_records(board.effects),
         "judges": _describe_records(board.judges),
         "paths": _describe_histories(board),
@@ -147,27 +149,30 @@ def headline(board: Leaderboard) -> str:
     ranked = [row for row in board.rows if row.component == 1 and row.rank is not None]
     if not ranked:
         return "No item has enough comparisons for a rank."
-    component = ""
+    of_component = ""
     if board.n_components > 1:
-        component = " of the largest component"
+        of_component = " of the largest component"
     if board.intervals is None:
         first = isolated_name(ranked[0].item)
-        return f"{first} is first{component}; without intervals the uncertainty is unknown."
-    candidates = [row.item for row in ranked if row.best_rank == 1]
+        return f"{first} is first{of_component}; without intervals the uncertainty is unknown."
+
+    # Items whose interval of ranks contains 1: each by itself, and for all items at once
+    possible_best = [row.item for row in ranked if row.best_rank == 1]
     n_simultaneous = sum(row.best_of_all == 1 for row in ranked)
     confidence = f"{100 * board.confidence:g}%"
     if n_simultaneous == 1:
         return (
-            f"{isolated_name(candidates[0])} is significantly above all other items{component} "
-            f"({confidence} confidence)."
+            f"{isolated_name(possible_best[0])} is significantly above all other items"
+            f"{of_component} ({confidence} confidence)."
         )
-    are_all_ranked = component or len(ranked) == len(board)
-    items = "items" if are_all_ranked else "ranked items"
+    items = "ranked items"
+    if board.n_components > 1 or len(ranked) == len(board):
+        items = "items"
     sentence = (
-        f"{len(candidates):,} of {len(ranked):,} {items}{component} may be the best: "
-        f"{_list_names(candidates)}."
+        f"{len(possible_best):,} of {len(ranked):,} {items}{of_component} may be the best: "
+        f"{_list_names(possible_best)}."
     )
-    if n_simultaneous == len(candidates):
+    if n_simultaneous == len(possible_best):
         return sentence
     return (
         f"{sentence} This holds with {confidence} confidence for each item; for all items "
@@ -190,9 +195,9 @@ def _describe_rows(board: Leaderboard) -> JsonObject:
     columns["holds"] = None
     columns["holdsText"] = None
     if votes_to_flip:
-        votes = [votes_to_flip.get(row.item) for row in board.rows]
-        columns["holds"] = [None if vote is None else vote.n for vote in votes]
-        columns["holdsText"] = [None if vote is None else str(vote) for vote in votes]
+        votes_of_row = [votes_to_flip.get(row.item) for row in board.rows]
+        columns["holds"] = [None if votes is None else votes.n for votes in votes_of_row]
+        columns["holdsText"] = [None if votes is None else str(votes) for votes in votes_of_row]
     return columns
 
 
@@ -214,21 +219,23 @@ class _Meetings(NamedTuple):
         }
 
 
-def _describe_meetings(board: Leaderboard, n_matrix: int) -> JsonObject:
+def _describe_meetings(board: Leaderboard, n_matrix_items: int) -> JsonObject:
     """Head-to-head results of the first items, and the most surprising results of all items."""
+    # Items have numbers in the results; on the page they are numbered by their row of the board.
     results = board.head_to_head
-    row_of_item = {row.item: k for k, row in enumerate(board.rows)}
-    rows = np.array([row_of_item[label] for label in board.items.tolist()], dtype=np.intp)
-    meetings = _Meetings(rows[results.first], rows[results.second], results)
-    is_in_matrix = (meetings.first < n_matrix) & (meetings.second < n_matrix)
-    surprise = _surprises(results)
+    row_of_label = {row.item: position for position, row in enumerate(board.rows)}
+    row_of_item = np.array([row_of_label[label] for label in board.items.tolist()], dtype=np.intp)
+    meetings = _Meetings(row_of_item[results.first], row_of_item[results.second], results)
+    is_in_matrix = (meetings.first < n_matrix_items) & (meetings.second < n_matrix_items)
+
+    surprise = _standardized_deviations(results)
     most_surprising = np.argsort(-np.abs(surprise), kind="stable")[:MAX_SURPRISES]
     most_surprising = most_surprising[np.abs(surprise[most_surprising]) >= MIN_SURPRISE]
     surprises = meetings.describe(most_surprising)
     surprises["surprise"] = short_numbers(surprise[most_surprising], DIGITS)
     return {
         "areVerdicts": _are_verdicts(board),
-        "nMatrix": min(n_matrix, len(board)),
+        "nMatrix": min(n_matrix_items, len(board)),
         "nPairs": len(results.n),
         "minSurprise": MIN_SURPRISE,
         "meetings": meetings.describe(np.flatnonzero(is_in_matrix)),
@@ -236,35 +243,38 @@ def _describe_meetings(board: Leaderboard, n_matrix: int) -> JsonObject:
     }
 
 
-def _surprises(results: HeadToHead) -> Array:
+def _standardized_deviations(results: HeadToHead) -> Array:
     """Deviations from the expected results, as multiples of a typical deviation.
 
     Deviations are multiplied by the square root of the number of comparisons, so that the results
     of few comparisons are not surprising.
     """
+    # The standard error of a mean of n results is proportional to 1 / √n.
     deviation = np.nan_to_num((results.observed - results.expected) * np.sqrt(results.n))
     if not deviation.any():
         return deviation
-    typical = np.sqrt(np.mean(deviation**2))
-    return np.asarray(deviation / typical)
+    root_mean_square = np.sqrt(np.mean(deviation**2))
+    return np.asarray(deviation / root_mean_square)
 
 
 def _describe_histories(board: Leaderboard) -> list[JsonObject]:
     """Ratings over time of the first items."""
-    data = board.comparisons
-    if board.scales is None or data is None or data.times is None:
+    comparisons = board.comparisons
+    is_dynamic = board.scales is not None
+    if not is_dynamic or comparisons is None or comparisons.times is None:
         return []
     has_intervals = board.intervals is not None
-    return [
-        _describe_history(item, history, has_intervals) for item, history in board.paths().items()
-    ]
+    curves = []
+    for item, history in board.paths().items():
+        curves.append(_describe_history(item, history, has_intervals=has_intervals))
+    return curves
 
 
-def _describe_history(item: object, history: RatingHistory, has_intervals: bool) -> JsonObject:
+def _describe_history(item: object, history: RatingHistory, *, has_intervals: bool) -> JsonObject:
     """One curve; dates are years with decimals."""
     is_date = history.times.dtype.kind == "M"
     x = history.times
-    if is_date:
+    if is_date:  # the year, with a fraction
         x = 1970 + in_days(history.times) / DAYS_PER_YEAR
     curve: JsonObject = {
         "label": as_text(item),
@@ -282,15 +292,20 @@ def _are_verdicts(board: Leaderboard) -> bool:
     """Whether outcomes are wins, ties and losses, which shares can describe."""
     if board.model == "bradley-terry":
         return True
-    data = board.comparisons
-    return data is not None and bool(np.isin(data.outcome, (-1.0, 0.0, 1.0)).all())
+    comparisons = board.comparisons
+    if comparisons is None:
+        return False
+    is_loss_tie_or_win = np.isin(comparisons.outcome, (-1.0, 0.0, 1.0))
+    return bool(is_loss_tie_or_win.all())
 
 
 def _describe_records(records: Sequence[Effect] | Sequence[Judge]) -> list[JsonObject]:
     """Effects or judges with rounded numbers."""
-    return [
-        {name: _to_json(value) for name, value in record._asdict().items()} for record in records
-    ]
+    described_records = []
+    for record in records:
+        fields = {name: _to_json(value) for name, value in record._asdict().items()}
+        described_records.append(fields)
+    return described_records
 
 
 def _to_json(value: object) -> Json:
@@ -298,5 +313,6 @@ def _to_json(value: object) -> Json:
     if value is None:
         return None
     if isinstance(value, float) or (isinstance(value, int) and abs(value) < MAX_SAFE_INTEGER):
-        return short_numbers([value], DIGITS)[0]
-    return as_text(value)
+        (number,) = short_numbers([value], DIGITS)
+        return number
+    return as_text(value)  # text, or an integer that JavaScript would round

@@ -33,7 +33,9 @@ def score_page_text(board: TaskLeaderboard, title: str) -> str:
 
 def describe_score_board(board: TaskLeaderboard) -> JsonObject:
     """Describe a board for the page's JSON; models are in the order of the board."""
-    facts = board_footnotes(board)[len(board.notes) :]
+    n_notes = len(board.notes)
+    facts = board_footnotes(board)[n_notes:]  # the footnotes begin with the notes
+    (n_effective,) = short_numbers([board.effective_tasks], 3)
     return {
         "label": "",
         "words": WORDS,
@@ -48,12 +50,12 @@ def describe_score_board(board: TaskLeaderboard) -> JsonObject:
         "nComponents": board.n_components,
         "nTasks": len(board.rated_table.tasks),
         "nUnits": board.design.n_units,
-        "nEffective": short_numbers([board.effective_tasks], 3)[0],
+        "nEffective": n_effective,
         "unit": "Tasks" if board.rated_table.families is None else "Families",
         "rows": describe_rows(board),
-        "tasks": _tasks(board),
-        "taskLead": _task_lead(board),
-        **_missing(board),
+        "tasks": _describe_tasks(board),
+        "taskLead": _explain_task_columns(board),
+        **_describe_missing_scores(board),
     }
 
 
@@ -62,35 +64,34 @@ def score_headline(board: TaskLeaderboard) -> str:
     ranked = [row for row in board.rows if row.component == 1 and row.rank is not None]
     if not ranked:
         return "No model has enough tasks for a rank."
-    tied = [row.item for row in ranked if row.best_rank == 1]
+    possible_best = [row.item for row in ranked if row.best_rank == 1]
     first = isolated_name(ranked[0].item)
     confidence = f"{100 * board.confidence:g}%"
     if len(ranked) == 1:
         return f"Only {first} has enough tasks for a rank."
-    if len(tied) == 1:
+    if len(possible_best) == 1:
         return f"{first} is significantly better than every other ranked model ({confidence})."
-    names = ", ".join(isolated_name(name) for name in tied[:MAX_NAMES])
-    n_more = len(tied) - MAX_NAMES
+    names = ", ".join(isolated_name(name) for name in possible_best[:MAX_NAMES])
+    n_more = len(possible_best) - MAX_NAMES
     if n_more > 0:
         names += f" and {n_more:,} more"
     return (
-        f"{len(tied):,} of {len(ranked):,} ranked models are tied for the first place "
+        f"{len(possible_best):,} of {len(ranked):,} ranked models are tied for the first place "
         f"({confidence}): {names}."
     )
 
 
-def _tasks(board: TaskLeaderboard) -> list[Json]:
+def _describe_tasks(board: TaskLeaderboard) -> list[Json]:
     """Rows of the table of tasks, the largest share first."""
     rows: list[Json] = []
-    first = next((row.item for row in board.rows if row.rank == 1), None)
+    first_model = next((row.item for row in board.rows if row.rank == 1), None)
     for task in board.tasks[:MAX_TASKS]:
-        numbers = [task.share, task.weight, task.spread]
-        share, weight, spread = short_numbers(numbers, DIGITS)
+        share, weight, spread = short_numbers([task.share, task.weight, task.spread], DIGITS)
         correlation = None
         if task.correlation is not None:
-            correlation = short_numbers([task.correlation], DIGITS)[0]
+            (correlation,) = short_numbers([task.correlation], DIGITS)
         first_without = "unchanged"
-        if task.first_without != first:
+        if task.first_without != first_model:
             first_without = as_text(task.first_without)
         rows.append(
             {
@@ -107,24 +108,26 @@ def _tasks(board: TaskLeaderboard) -> list[Json]:
     return rows
 
 
-def _task_lead(board: TaskLeaderboard) -> str:
+def _explain_task_columns(board: TaskLeaderboard) -> str:
     """Say what the table of tasks shows."""
     unit = "task"
     if board.rated_table.families is not None:
         unit = "family of tasks"
+    equal_share = 100 / board.design.n_units
     return (
         f"Share is how much of the squared errors of all differences a {unit} causes: an equal "
-        f"share is {100 / board.design.n_units:.2g}%. Spread is the standard deviation of the "
+        f"share is {equal_share:.2g}%. Spread is the standard deviation of the "
         "scores. Agreement is the rank correlation with the ratings without it. Reversed pairs are "
         "pairs of ranked models whose order changes without it."
     )
 
 
-def _missing(board: TaskLeaderboard) -> JsonObject:
+def _describe_missing_scores(board: TaskLeaderboard) -> JsonObject:
     """Return the map of missing scores: a text of 0 and 1 for each of the first models."""
-    is_missing = ~board.table.is_observed
+    is_missing = ~board.table.is_observed  # (n_models, n_tasks)
+    (missing_share,) = short_numbers([float(is_missing.mean())], DIGITS)
     facts: JsonObject = {
-        "missingShare": short_numbers([float(is_missing.mean())], DIGITS)[0],
+        "missingShare": missing_share,
         "nMissing": int(is_missing.sum()),
         "missing": [],
         "missingTasks": [],
@@ -132,14 +135,15 @@ def _missing(board: TaskLeaderboard) -> JsonObject:
     }
     if not is_missing.any():
         return facts
-    models = np.array([board.position(row.item) for row in board.rows][:MAP_MODELS])
-    order = np.lexsort((np.arange(is_missing.shape[1]), is_missing.sum(axis=0)))
+    models = np.array([board.position(row.item) for row in board.rows[:MAP_MODELS]])
+    n_missing_of_task = is_missing.sum(axis=0)
+    task_order = np.argsort(n_missing_of_task, kind="stable")
     families = board.table.families
-    if families is not None:
-        order = np.lexsort((is_missing.sum(axis=0), families))
-    tasks = order[:MAP_TASKS]
-    cells = is_missing[np.ix_(models, tasks)].astype(int)
-    facts["missing"] = ["".join(map(str, row)) for row in cells.tolist()]
+    if families is not None:  # tasks of a family next to each other
+        task_order = np.lexsort((n_missing_of_task, families))
+    tasks = task_order[:MAP_TASKS]
+    map_cells = is_missing[np.ix_(models, tasks)].astype(int)
+    facts["missing"] = ["".join(map(str, row)) for row in map_cells.tolist()]  # "00101…"
     facts["missingTasks"] = [as_text(task) for task in board.table.tasks[tasks].tolist()]
     facts["missingLead"] = (
         "One row for each model, in the order of the board; one column for each task, by "

@@ -76,7 +76,8 @@ class Baseline(NamedTuple):
 
 def _averages_ties(metric: Metric) -> bool:
     """Whether the metric of equal scores is its expected value over random orders."""
-    if metric.is_custom or "tied_scores" in dict(metric.options):
+    has_option_for_ties = "tied_scores" in dict(metric.options)
+    if metric.is_custom or has_option_for_ties:
         return False
     return not metric.name.startswith(NOT_AVERAGED)
 
@@ -94,17 +95,18 @@ def find_baselines(subject: ReportModel, previous: object, metric: Metric) -> li
         Metric that selects the best feature.
     """
     scored = subject.scored
-    baselines = [Baseline(BaselineKind.RANDOM, "random order", np.zeros(len(scored.y)))]
+    equal_scores = np.zeros(len(scored.y))  # metrics average over the orders of ties
+    baselines = [Baseline(BaselineKind.RANDOM, "random order", equal_scores)]
     if subject.model_parts.learner is not None:
-        feature = _best_feature(subject, metric)
-        if feature is not None:
-            baselines.append(feature)
+        feature_baseline = _find_best_feature(subject, metric)
+        if feature_baseline is not None:
+            baselines.append(feature_baseline)
     if previous is not None:
-        baselines.append(_previous_model(subject, previous))
+        baselines.append(_score_by_previous_model(subject, previous))
     return baselines
 
 
-def _previous_model(subject: ReportModel, previous: object) -> Baseline:
+def _score_by_previous_model(subject: ReportModel, previous: object) -> Baseline:
     scored = subject.scored
     scores = predict_scores(previous, subject.X, subject.groups)
     n_rows = len(scored.y) + scored.n_unscored
@@ -117,55 +119,63 @@ def _previous_model(subject: ReportModel, previous: object) -> Baseline:
     return Baseline(BaselineKind.PREVIOUS, "previous model", previous_items.scores)
 
 
-class _Direction(NamedTuple):
+class _SignedColumn(NamedTuple):
     """A column, and 1 if its large values are best, −1 if its small values are."""
 
     column: int
     sign: float
 
 
-def _best_feature(subject: ReportModel, metric: Metric) -> Baseline | None:
+def _find_best_feature(subject: ReportModel, metric: Metric) -> Baseline | None:
     """The column that ranks the first groups best, by its large or by its small values."""
     scored = subject.scored
-    rows = scored.first_groups(MAX_ITEMS)
+    # Choose the feature on some of the groups.
+    sample = scored.first_groups(MAX_ITEMS)
     try:
         features = subject.features()
-        values = _dense_floats(features[rows])
+        sample_features = _dense_floats(features[sample])
     except (TypeError, ValueError):  # text, or features that only the model can read
         return None
-    targets = GroupedTargets(scored.y[rows], encode_groups(scored.groups.codes[rows], len(rows)))
-    best = _search_columns(metric, targets, values)
+    sample_groups = encode_groups(scored.groups.codes[sample], len(sample))
+    targets = GroupedTargets(scored.y[sample], sample_groups)
+    best = _find_best_column(metric, targets, sample_features)
     if best is None:
         return None
+
+    # Score all items by it.
     column = _dense_floats(features[:, [best.column]])[:, 0]
     if not np.isfinite(column).all():
         return None
-    name = as_text(subject.model_parts.feature_names(subject.names, features.shape[1])[best.column])
+    feature_names = subject.model_parts.feature_names(subject.names, features.shape[1])
+    name = as_text(feature_names[best.column])
     if best.sign < 0:
         name = f"{name}, low first"
     return Baseline(BaselineKind.FEATURE, name, best.sign * column)
 
 
-def _search_columns(metric: Metric, targets: GroupedTargets, values: Array) -> _Direction | None:
+def _find_best_column(
+    metric: Metric, targets: GroupedTargets, features: Array
+) -> _SignedColumn | None:
     """The best column and direction; None if the metric is undefined for all columns."""
     best = None
     best_value = -np.inf
-    for column in _columns_with_largest_spread(values):
+    for column in _columns_with_largest_spread(features):
         for sign in (1.0, -1.0):
-            value = _evaluate(metric, targets, sign * values[:, column]).mean
+            value = _evaluate(metric, targets, sign * features[:, column]).mean
             if not metric.greater_is_better:
                 value = -value
             if value > best_value:
                 best_value = value
-                best = _Direction(int(column), sign)
+                best = _SignedColumn(int(column), sign)
     return best
 
 
-def _columns_with_largest_spread(values: Array) -> Indices:
+def _columns_with_largest_spread(features: Array) -> Indices:
     """Columns of finite numbers that are not constant, at most `MAX_COLUMNS`."""
     with np.errstate(invalid="ignore", over="ignore"):
-        spread = np.nan_to_num(values.std(axis=0), nan=0.0, posinf=0.0)
-    usable = np.flatnonzero((spread > 0) & np.isfinite(values).all(axis=0))
+        spread = np.nan_to_num(features.std(axis=0), nan=0.0, posinf=0.0)
+    is_finite = np.isfinite(features).all(axis=0)
+    usable = np.flatnonzero((spread > 0) & is_finite)
     by_spread = usable[np.argsort(-spread[usable], kind="stable")]
     return np.sort(by_spread[:MAX_COLUMNS])
 
@@ -181,8 +191,9 @@ def _evaluate(metric: Metric, targets: GroupedTargets, scores: Array) -> Baselin
         by_group = metric.by_group(Ranking(targets, scores))
     except ValueError:  # a metric that does not accept these true scores
         return _undefined_result(targets.n_groups)
-    return BaselineResult(nanmean_by_group(by_group.values, by_group.weights), by_group.values)
+    mean = nanmean_by_group(by_group.values, by_group.weights)
+    return BaselineResult(mean, by_group.values)
 
 
 def _undefined_result(n_groups: int) -> BaselineResult:
-    return BaselineResult(np.nan, np.full(n_groups, np.nan))
+    return BaselineResult(mean=np.nan, values=np.full(n_groups, np.nan))

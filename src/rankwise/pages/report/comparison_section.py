@@ -25,27 +25,26 @@ def comparison_section(model_parts: ModelParts) -> ComparisonSection:
     """Held-out errors of the ranking and of pairs, what a ranking explains, and examples."""
     learner = model_parts.learner
     if not isinstance(learner, AutoRanker) or learner.comparison_ is None:
-        return ComparisonSection("", "")
-    uses_pairs = learner.comparison_.uses_pairs_
+        return ComparisonSection(html="", link="")
     blocks = [
         '<section id="comparisons" aria-labelledby="comparisons-title">',
         '<h2 id="comparisons-title">Who beats whom: held-out comparisons</h2>',
         f'<p class="lead">{escape(learner.notes_[-1])}</p>',
-        _errors(learner),
+        _error_table(learner),
         hint(
             "Measured in training, on comparisons whose items (one, or both) were held out, or on "
             "later comparisons. ± is one standard error that allows for comparisons that share "
             "items."
         ),
-        _explained(learner),
+        _explained_table(learner),
     ]
-    if uses_pairs:
-        blocks.append(_examples(learner))
+    if learner.comparison_.uses_pairs_:
+        blocks.append(_example_table(learner))
     blocks.append("</section>")
-    return ComparisonSection("\n".join(blocks), LINK)
+    return ComparisonSection(html="\n".join(blocks), link=LINK)
 
 
-def _errors(learner: AutoRanker) -> str:
+def _error_table(learner: AutoRanker) -> str:
     """Share of wrong comparisons and log loss, by kind of held-out comparison."""
     header = ["Held out", "Comparisons", "Predicted by", "Wrong", "Log loss"]
     predictors = {"order": "ranking", "pairs": "both items"}
@@ -65,7 +64,7 @@ def _errors(learner: AutoRanker) -> str:
     )
 
 
-def _explained(learner: AutoRanker) -> str:
+def _explained_table(learner: AutoRanker) -> str:
     """What the ranking explains of what pairs explain."""
     explained = learner.explained_
     if not explained:
@@ -85,7 +84,7 @@ def _explained(learner: AutoRanker) -> str:
     )
 
 
-def _examples(learner: AutoRanker) -> str:
+def _example_table(learner: AutoRanker) -> str:
     """Held-out comparisons where the ranking and the model of both items differ most."""
     outcomes = {1.0: "won", 0.0: "lost", 0.5: "tied"}
     rows = []

@@ -48,15 +48,16 @@ class FeatureEffects:
     def top_features(self) -> Indices:
         """The features with the largest effects, whose contributions are shown for each item."""
         spread = self.added.spread
-        order = np.argsort(-spread, kind="stable")
-        largest: Indices = order[spread[order] > 0][:MAX_CONTRIBUTIONS]
-        return largest
+        largest_first = np.argsort(-spread, kind="stable")
+        with_effect: Indices = largest_first[spread[largest_first] > 0]
+        return with_effect[:MAX_CONTRIBUTIONS]
 
     def contributions(self, items: Indices) -> list[Json]:
         """For each item the contributions of the top features, and of all others together."""
-        of_top = self.added.of(items, self.top_features)
-        of_others = self.scored.centered_scores[items] - of_top.sum(axis=1)
-        return [short_numbers(row, 4) for row in np.column_stack([of_top, of_others])]
+        of_top_features = self.added.of(items, self.top_features)
+        of_other_features = self.scored.centered_scores[items] - of_top_features.sum(axis=1)
+        rows = np.column_stack([of_top_features, of_other_features])
+        return [short_numbers(row, 4) for row in rows]
 
     def describe(self) -> JsonObject:
         """The table of the features with the largest weights and effects."""
@@ -66,15 +67,16 @@ class FeatureEffects:
         errors = None
         if self.errors is not None:
             errors = short_numbers(self.errors[listed])
+        signed_effects = np.sign(weights) * self.added.spread
         return {
-            "names": [names[j] for j in listed],
+            "names": [names[feature] for feature in listed],
             "weights": short_numbers(weights[listed]),
             "errors": errors,
-            "effects": short_numbers((np.sign(weights) * self.added.spread)[listed]),
+            "effects": short_numbers(signed_effects[listed]),
             "shares": short_numbers(self.added.share[listed]),
             "total": len(weights),
             "nonzero": int(np.count_nonzero(weights)),
-            "shown": [names[j] for j in self.top_features],
+            "shown": [names[feature] for feature in self.top_features],
             "others": len(weights) - len(self.top_features),
         }
 
@@ -83,9 +85,11 @@ class FeatureEffects:
         weights = self.added.weights
         by_weight = np.argsort(-np.abs(weights), kind="stable")
         by_effect = np.argsort(-self.added.spread, kind="stable")
+        # Half of the list by effect, half by weight; what is still free by effect
         n_half = MAX_LISTED_FEATURES // 2
-        candidates = [*by_effect[:n_half], *by_weight[:n_half], *by_effect]
-        with_weight = [int(j) for j in dict.fromkeys(candidates) if weights[j]]
+        in_order_of_priority = [*by_effect[:n_half], *by_weight[:n_half], *by_effect]
+        without_duplicates = dict.fromkeys(in_order_of_priority)
+        with_weight = [int(feature) for feature in without_duplicates if weights[feature]]
         return with_weight[:MAX_LISTED_FEATURES]
 
 
@@ -105,7 +109,9 @@ def find_effects(subject: ReportModel) -> FeatureEffects | None:
 def _weight_errors(model_parts: ModelParts, n_weights: int) -> Array | None:
     """Jackknife standard errors of the weights of a calibrated ranker; None if it has none."""
     calibrated = model_parts.calibrated
-    if calibrated is None or calibrated.root_ is None or len(calibrated.root_) != n_weights:
+    if calibrated is None or calibrated.root_ is None:
+        return None
+    if len(calibrated.root_) != n_weights:  # a kernel model: errors of its own coefficients
         return None
     return calibrated.jackknife().coefficient_errors
 
@@ -115,36 +121,36 @@ def describe_importance(
 ) -> JsonObject | None:
     """The permutation importance of the columns of X for an AutoRanker; None for other models."""
     n_columns = count_columns(subject.X)
-    is_small = n_columns is not None and n_columns <= MAX_PERMUTED_FEATURES
-    if not isinstance(subject.model_parts.learner, AutoRanker) or not is_small:
+    has_few_columns = n_columns is not None and n_columns <= MAX_PERMUTED_FEATURES
+    if not isinstance(subject.model_parts.learner, AutoRanker) or not has_few_columns:
         return None
     scored = subject.scored
-    items = scored.first_groups(MAX_PERMUTED_ITEMS)
-    rows = scored.rows[items]
-    labels = None
+    items = scored.first_groups(MAX_PERMUTED_ITEMS)  # numbers of items with a true score
+    rows = scored.rows[items]  # rows of X
+    groups = None
     if not scored.is_one_list:
-        labels = scored.groups.codes[items]
+        groups = scored.groups.codes[items]
     result = permutation_importance(
         subject.model,
         take_rows(subject.X, rows),
         scored.y[items],
-        labels,
+        groups,
         scoring=metric,
         n_repeats=N_REPEATS,
         confidence=confidence,
     )
     if np.isnan(result.importance).any():
         return None
-    order = np.argsort(-result.importance, kind="stable")
+    most_important_first = np.argsort(-result.importance, kind="stable")
     names = subject.names
     if names is None:
         names = result.names
     return {
-        "names": [as_text(names[j]) for j in order],
+        "names": [as_text(names[feature]) for feature in most_important_first],
         "confidence": confidence,
-        "losses": short_numbers(result.importance[order]),
-        "low": short_numbers(np.nan_to_num(result.low[order])),
-        "high": short_numbers(np.nan_to_num(result.high[order])),
+        "losses": short_numbers(result.importance[most_important_first]),
+        "low": short_numbers(np.nan_to_num(result.low[most_important_first])),
+        "high": short_numbers(np.nan_to_num(result.high[most_important_first])),
         "metric": metric.name,
         "items": len(rows),
     }
@@ -155,12 +161,16 @@ def describe_curves(subject: ReportModel) -> JsonObject | None:
     if not has_curves(subject.model):
         return None
     curves, scale = feature_curves(subject.model, subject.X, subject.groups, subject.names)
-    sections = []
+    described_curves = []
     for curve in curves[:MAX_CURVES]:
         if curve.spread > 0:
-            label = as_text(curve.name)
-            added = short_numbers(curve.added)
-            sections.append({"label": label, "x": short_numbers(curve.x), "mean": added})
-    if not sections:
+            described_curves.append(
+                {
+                    "label": as_text(curve.name),
+                    "x": short_numbers(curve.x),
+                    "mean": short_numbers(curve.added),
+                }
+            )
+    if not described_curves:
         return None
-    return {"scale": scale, "curves": sections, "total": len(curves)}
+    return {"scale": scale, "curves": described_curves, "total": len(curves)}

@@ -40,18 +40,20 @@ class GroupSelection(NamedTuple):
 
     def n_shortened(self, scored: ScoredItems) -> int:
         """Number of groups with items of which the page contains only some items."""
-        return int((scored.groups.sizes[self.with_items] > MAX_ITEMS_PER_GROUP).sum())
+        sizes = scored.groups.sizes[self.with_items]
+        return int(np.count_nonzero(sizes > MAX_ITEMS_PER_GROUP))
 
 
 def select_groups(scored: ScoredItems, result: MetricResult) -> GroupSelection:
     """Select the worst and the best groups by a metric, as many as a page can contain."""
     all_groups = np.arange(scored.groups.n_groups)
     listed = _worst_and_best(result, all_groups, MAX_LISTED_GROUPS)
-    with_items = _groups_that_fit(scored, listed)
-    if len(with_items) < len(listed):
-        with_items = _groups_that_fit(scored, _worst_and_best(result, listed, len(with_items)))
-    only_listed = listed[~np.isin(listed, with_items)]
-    return GroupSelection(np.concatenate([with_items, only_listed]), with_items)
+    with_items = _first_groups_that_fit(scored, listed)
+    if len(with_items) < len(listed):  # not the worst only, but the worst and the best
+        candidates = _worst_and_best(result, listed, len(with_items))
+        with_items = _first_groups_that_fit(scored, candidates)
+    without_items = listed[~np.isin(listed, with_items)]
+    return GroupSelection(listed=np.concatenate([with_items, without_items]), with_items=with_items)
 
 
 def _worst_and_best(result: MetricResult, groups: Indices, max_groups: int) -> Indices:
@@ -60,23 +62,27 @@ def _worst_and_best(result: MetricResult, groups: Indices, max_groups: int) -> I
     The worst come first, and groups without a value last.
     """
     values = result.values[groups]
-    sort_key = values if result.metric.greater_is_better else -values
-    worst_first: Indices = groups[np.argsort(sort_key, kind="stable")]  # NaN last
+    quality = values
+    if not result.metric.greater_is_better:
+        quality = -values
+    worst_first: Indices = groups[np.argsort(quality, kind="stable")]  # NaN last
     if len(worst_first) <= max_groups:
         return worst_first
     n_best = max_groups // 2
     n_worst = max_groups - n_best
-    n_defined = int((~np.isnan(values)).sum())
-    first_best = max(n_worst, n_defined - n_best)
-    best = worst_first[first_best : first_best + n_best]
+    n_defined = int(np.count_nonzero(~np.isnan(values)))
+    start_of_best = max(n_worst, n_defined - n_best)
+    best = worst_first[start_of_best : start_of_best + n_best]
     return np.concatenate([worst_first[:n_worst], best])
 
 
-def _groups_that_fit(scored: ScoredItems, groups: Indices) -> Indices:
+def _first_groups_that_fit(scored: ScoredItems, groups: Indices) -> Indices:
     """The first groups whose items together fit on a page; at least one."""
-    n_items = np.minimum(scored.groups.sizes[groups], MAX_ITEMS_PER_GROUP)
-    n_fitting = int(np.searchsorted(np.cumsum(n_items), MAX_SHOWN_ITEMS, side="right"))
-    return groups[: min(max(n_fitting, 1), MAX_SHOWN_GROUPS)]
+    n_shown_items = np.minimum(scored.groups.sizes[groups], MAX_ITEMS_PER_GROUP)
+    n_items_up_to_group = np.cumsum(n_shown_items)
+    n_fitting = int(np.count_nonzero(n_items_up_to_group <= MAX_SHOWN_ITEMS))
+    n_groups = min(max(n_fitting, 1), MAX_SHOWN_GROUPS)
+    return groups[:n_groups]
 
 
 def describe_groups(
@@ -106,10 +112,11 @@ def describe_items(
     sections = []
     for group in selection.with_items:
         start = scored.targets.group_starts[group]
-        members = scored.order[start : start + scored.groups.sizes[group]]
-        items = members[_shown_positions(true_rank[members])]
+        stop = start + scored.groups.sizes[group]
+        items_of_group = scored.order[start:stop]  # the best predicted item first
+        items = items_of_group[_shown_positions(true_rank[items_of_group])]
         section: JsonObject = {
-            "total": len(members),
+            "total": len(items_of_group),
             "names": [scored.name_of(item) for item in items],
             "scores": short_numbers(scored.scores[items]),
             "y": short_numbers(scored.y[items], 9),
@@ -133,15 +140,18 @@ def _shown_positions(true_rank: Indices) -> Indices:
     All of a short group; of a long group the first items, the truly best items, and other items at
     equal distances.
     """
-    n = len(true_rank)
-    if n <= MAX_ITEMS_PER_GROUP:
-        return np.arange(n)
+    positions = np.arange(len(true_rank))  # by predicted score
+    if len(positions) <= MAX_ITEMS_PER_GROUP:
+        return positions
+    best_predicted = positions[:N_FIRST_ITEMS]
     truly_best = np.argsort(true_rank, kind="stable")[:N_FIRST_ITEMS]
-    important = np.union1d(np.arange(N_FIRST_ITEMS), truly_best)
-    remaining = np.setdiff1d(np.arange(n), important)
-    n_remaining = MAX_ITEMS_PER_GROUP - len(important)
-    sampled = np.linspace(0, len(remaining) - 1, n_remaining).round().astype(np.intp)
-    return np.union1d(important, remaining[sampled])
+    important = np.union1d(best_predicted, truly_best)
+
+    # Fill up with other items at equal distances.
+    others = np.setdiff1d(positions, important)
+    n_free_places = MAX_ITEMS_PER_GROUP - len(important)
+    evenly_spaced = np.linspace(0, len(others) - 1, n_free_places).round().astype(np.intp)
+    return np.union1d(important, others[evenly_spaced])
 
 
 def possible_ranks(subject: ReportModel, confidence: float) -> RankInterval | None:
@@ -153,6 +163,6 @@ def possible_ranks(subject: ReportModel, confidence: float) -> RankInterval | No
     items = subject.X
     if model_parts.steps_before is not None:
         items = transform_step(model_parts.steps_before, items, subject.groups)
-    if scored.n_unscored:
+    if scored.n_unscored:  # drop the items without a true score
         items = take_rows(items, scored.rows)
     return model_parts.calibrated.rank_interval(items, scored.groups.codes, confidence)

@@ -9,7 +9,8 @@ from rankwise.formatting import TextTable
 
 def number_text(value: float) -> str:
     """Three decimals, a minus sign in place of a hyphen, and no −0."""
-    return f"{value:z.3f}".replace("-", "−")
+    text = f"{value:z.3f}"  # z: no minus before 0.000
+    return text.replace("-", "−")
 
 
 def share_text(n: int, total: int) -> str:

@@ -47,17 +47,19 @@ class Margins:
         if not self.n_pairs:
             return {"total": 0}
         is_zero = self.differences == 0
-        edges = _bin_edges(self.differences)
-        clipped = np.clip(self.differences[~is_zero], edges[0], edges[-1])
+        bin_edges = _make_bin_edges(self.differences)
+        clipped = np.clip(self.differences[~is_zero], bin_edges[0], bin_edges[-1])
+        n_pairs_per_bin, _ = np.histogram(clipped, bin_edges)
+        (median,) = short_numbers(np.median(self.differences))
         return {
             "total": self.n_pairs,
             "used": len(self.differences),
-            "edges": short_numbers(edges),
-            "counts": np.histogram(clipped, edges)[0].tolist(),
+            "edges": short_numbers(bin_edges),
+            "counts": n_pairs_per_bin.tolist(),
             "zero": int(is_zero.sum()),
             "wrong": self.n_wrong,
             "tied": self.n_tied,
-            "median": short_numbers(np.median(self.differences))[0],
+            "median": median,
         }
 
 
@@ -73,19 +75,20 @@ def find_margins(scored: ScoredItems, rng: np.random.Generator) -> Margins:
     return Margins(n_pairs, differences, n_wrong, n_tied)
 
 
-def _bin_edges(differences: Array) -> Array:
+def _make_bin_edges(differences: Array) -> Array:
     """Edges of bins of equal width; 0 is an edge."""
     low, high = np.quantile(differences, [TAIL, 1 - TAIL])
     low = min(float(low), 0.0)
     high = max(float(high), 0.0)
-    width = (high - low) / (N_BINS - 2)
-    if width == 0:
-        width = float(np.abs(differences).max())
-    if width == 0:
-        width = 1.0
-    first = min(np.floor(low / width), -1)
-    last = max(np.ceil(high / width), 1)
-    return np.asarray(np.arange(first, last + 1) * width)
+    bin_width = (high - low) / (N_BINS - 2)
+    if bin_width == 0:
+        bin_width = float(np.abs(differences).max())
+    if bin_width == 0:
+        bin_width = 1.0
+    # Edges are multiples of the width, so that 0 is an edge.
+    first_multiple = min(np.floor(low / bin_width), -1)
+    last_multiple = max(np.ceil(high / bin_width), 1)
+    return np.asarray(np.arange(first_multiple, last_multiple + 1) * bin_width)
 
 
 def describe_reliability(ranker: CalibratedRanker | None) -> JsonObject | None:
@@ -93,9 +96,10 @@ def describe_reliability(ranker: CalibratedRanker | None) -> JsonObject | None:
     if ranker is None:
         return None
     bins = ranker.reliability()
+    (log_loss,) = short_numbers(ranker.log_loss_)
     return {
         "predicted": short_numbers(bins.predicted),
         "observed": short_numbers(bins.observed),
         "pairs": int(bins.n_pairs.sum()),
-        "loss": short_numbers(ranker.log_loss_)[0],
+        "loss": log_loss,
     }

@@ -78,7 +78,9 @@ def _card_body(
         value = number_text(result.mean)
         drawing = _draw_scale(result, measured)
     metric = result.metric
-    direction = "Higher is better" if metric.greater_is_better else "Lower is better"
+    direction = "Lower is better"
+    if metric.greater_is_better:
+        direction = "Higher is better"
     return "".join(
         [
             f'<p class="value">{value}</p>',
@@ -111,23 +113,31 @@ def _difference_to_previous(
     confidence: float,
 ) -> str:
     """The difference to the previous model, with the interval of paired groups."""
+    results_of_previous = []
     for baseline, baseline_result in measured:
         if baseline.kind is BaselineKind.PREVIOUS:
-            values = {"this": result.values[None], "previous": baseline_result.values[None]}
-            paired = PairedValues(values, None, None, items=compared).complete()
-            settings = ComparisonSettings(result.metric.greater_is_better, confidence=confidence)
-            comparison = compare_values(paired, settings).rows[0]
-            interval = ""
-            if not np.isnan(comparison.low):
-                low = _signed(comparison.low)
-                high = _signed(comparison.high)
-                interval = f" ({100 * confidence:g}%: {low} to {high})"
-            return hint(f"{_signed(comparison.difference)} against the previous model{interval}")
-    return ""
+            results_of_previous.append(baseline_result)
+    if not results_of_previous:
+        return ""
+    (previous_result,) = results_of_previous
+
+    # `PairedValues` has an axis of seeds, here of length 1.
+    values = {"this": result.values[None], "previous": previous_result.values[None]}
+    paired = PairedValues(values, None, None, items=compared).complete()
+    settings = ComparisonSettings(result.metric.greater_is_better, confidence=confidence)
+    (comparison,) = compare_values(paired, settings).rows
+    interval = ""
+    if not np.isnan(comparison.low):
+        low = _signed_number(comparison.low)
+        high = _signed_number(comparison.high)
+        interval = f" ({100 * confidence:g}%: {low} to {high})"
+    difference = _signed_number(comparison.difference)
+    return hint(f"{difference} against the previous model{interval}")
 
 
-def _signed(value: float) -> str:
-    return f"{value:+z.3f}".replace("-", "−")
+def _signed_number(value: float) -> str:
+    text = f"{value:+z.3f}"  # z: no minus before 0.000
+    return text.replace("-", "−")
 
 
 def _interval_text(result: MetricResult, confidence: float) -> str:
@@ -152,23 +162,23 @@ def _draw_scale(result: MetricResult, measured: Iterable[MeasuredBaseline]) -> s
     """The range of the metric as a line, with the interval, the mean and the baselines."""
     start, end = result.scale
 
-    def position(value: float) -> float:
-        share = float(np.clip((value - start) / (end - start), 0, 1))
-        return round(MARGIN + (WIDTH - 2 * MARGIN) * share, 1)
+    def x_of(value: float) -> float:
+        share_of_scale = float(np.clip((value - start) / (end - start), 0, 1))
+        return round(MARGIN + (WIDTH - 2 * MARGIN) * share_of_scale, 1)
 
     baselines = "".join(
-        _draw_baseline(baseline.kind, position(baseline_result.mean))
+        _draw_baseline(baseline.kind, x_of(baseline_result.mean))
         for baseline, baseline_result in measured
     )
     interval = ""
     if not np.isnan(result.low):
-        left = position(result.low)
-        width = max(position(result.high) - left, 1.0)
+        left = x_of(result.low)
+        width = max(x_of(result.high) - left, 1.0)
         interval = f'<rect class="interval" x="{left}" y="4" width="{width:.1f}" height="8"/>'
-    x = position(result.mean)
+    x = x_of(result.mean)
     title = result.metric.title
     label = f"{title} {number_text(result.mean)} on a scale from {start:.4g} to {end:.4g}"
-    ends = "".join(f"<span>{_scale_end(value)}</span>" for value in (start, end))
+    ends = f"<span>{_scale_end(start)}</span><span>{_scale_end(end)}</span>"
     return (
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(label)}">'
         f'<line class="rail" x1="{MARGIN}" y1="{MIDDLE}" x2="{WIDTH - MARGIN}" y2="{MIDDLE}"/>'

@@ -57,32 +57,35 @@ class MetricResult(NamedTuple):
     @property
     def scale(self) -> tuple[float, float]:
         """Smallest and largest value of the metric; of its values and 0 if it is unbounded."""
-        values = np.append(self.values[~np.isnan(self.values)], 0.0)
+        # The range of the metric; where it has no bound, the range of the values and 0
+        defined_values = self.values[~np.isnan(self.values)]
         low = self.metric.lowest
         if not np.isfinite(low):
-            low = float(values.min())
+            low = float(defined_values.min(initial=0.0))
         high = self.metric.highest
         if not np.isfinite(high):
-            high = float(values.max())
+            high = float(defined_values.max(initial=0.0))
         if high <= low:
             high = low + 1.0
         return low, high
 
     def describe(self) -> JsonObject:
         """The metric for the page, with a histogram of its values in all groups."""
-        values = self.values[~np.isnan(self.values)]
+        defined_values = self.values[~np.isnan(self.values)]
         start, end = self.scale
-        position = (values - start) / (end - start)
-        bins = np.clip((position * N_BINS + ROUNDING).astype(np.intp), 0, N_BINS - 1)
+        share_of_scale = (defined_values - start) / (end - start)
+        bin_of_value = (share_of_scale * N_BINS + ROUNDING).astype(np.intp)
+        bin_of_value = np.clip(bin_of_value, 0, N_BINS - 1)
+        (median,) = short_numbers(np.median(defined_values))
         return {
             "name": self.metric.name,
             "title": self.metric.short_title,
             "greater": self.metric.greater_is_better,
             "start": start,
             "end": end,
-            "counts": np.bincount(bins, minlength=N_BINS).tolist(),
-            "defined": len(values),
-            "median": short_numbers(np.median(values))[0],
+            "counts": np.bincount(bin_of_value, minlength=N_BINS).tolist(),
+            "defined": len(defined_values),
+            "median": median,
         }
 
 
@@ -112,15 +115,18 @@ def measure(
             f"no metric is defined in any of the {scored.groups.n_groups} groups: {needs}. "
             "Check y and groups."
         )
-    return sorted(results, key=lambda result: not result.has_mean)
+    with_mean = [result for result in results if result.has_mean]
+    without_mean = [result for result in results if not result.has_mean]
+    return with_mean + without_mean
 
 
 def _measure_metric(scored: ScoredItems, metric: Metric, confidence: float) -> MetricResult:
     """Evaluate a metric; its refusal of the true scores does not prevent the page."""
     try:
         by_group = metric.by_group(scored.ranking)
-        interval = metric.interval(with_shared_items(by_group, scored.compared), confidence)
-    except ValueError as error:
+        by_group_of_items = with_shared_items(by_group, scored.compared)
+        mean, low, high = metric.interval(by_group_of_items, confidence)
+    except ValueError as error:  # the metric does not accept these true scores
         undefined = np.full(scored.groups.n_groups, np.nan)
         return MetricResult(metric, undefined, refusal=str(error))
-    return MetricResult(metric, by_group.values, *interval)
+    return MetricResult(metric, by_group.values, mean, low, high)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from html import escape
 
 from rankwise.formatting import count
@@ -20,13 +21,15 @@ MANY_PAIRS = 20  # that are unlikely to be all in the right order by chance
 def subtitle(model_parts: ModelParts, scored: ScoredItems) -> str:
     """Model and data in one line."""
     learner = " → ".join([*model_parts.step_names, model_parts.name])
-    items = count(len(scored.y), "item")
+    n_groups = scored.groups.n_groups
     if scored.compared is not None:
-        comparisons = count(scored.groups.n_groups, "comparison")
-        return escape(f"{learner} on {comparisons} of {count(scored.compared.n_items, 'item')}")
-    if not scored.is_one_list:
-        items += f" in {count(scored.groups.n_groups, 'group')}"
-    return escape(f"{learner} on {items}")
+        compared_items = count(scored.compared.n_items, "item")
+        data = f"{count(n_groups, 'comparison')} of {compared_items}"
+    elif scored.is_one_list:
+        data = count(len(scored.y), "item")
+    else:
+        data = f"{count(len(scored.y), 'item')} in {count(n_groups, 'group')}"
+    return escape(f"{learner} on {data}")
 
 
 def headline(scored: ScoredItems, baselines: list[Baseline]) -> str:
@@ -34,42 +37,47 @@ def headline(scored: ScoredItems, baselines: list[Baseline]) -> str:
     n_pairs = int(scored.counts.differing.sum())
     n_wrong = int(scored.counts.discordant.sum())
     n_tied = int(scored.counts.tied_scores.sum())
-    dropped = _dropped_items(scored.n_unscored)
+    dropped_sentence = _describe_dropped_items(scored.n_unscored)
     if not n_pairs:
-        return f"No two items of a group differ in their true score.{dropped}"
-    same_group = "" if scored.is_one_list else " of the same group"
+        return f"No two items of a group differ in their true score.{dropped_sentence}"
+
+    if scored.compared is not None:
+        pairs = f"{count(n_pairs, 'comparison')} with a winner"
+    elif scored.is_one_list:
+        pairs = f"{count(n_pairs, 'pair')} of items with different true scores"
+    else:
+        pairs = f"{count(n_pairs, 'pair')} of items of the same group with different true scores"
     correct = share_text(n_pairs - n_wrong - n_tied, n_pairs)
     wrong = share_text(n_wrong, n_pairs)
     if n_tied:
         incorrect = f", {wrong} in the wrong one, and {share_text(n_tied, n_pairs)} are tied"
     else:
         incorrect = f" and {wrong} in the wrong one"
-    pairs = f"{count(n_pairs, 'pair')} of items{same_group} with different true scores"
-    if scored.compared is not None:
-        pairs = f"{count(n_pairs, 'comparison')} with a winner"
-    question = ""
+    leakage_question = ""
     if n_wrong + n_tied == 0 and n_pairs >= MANY_PAIRS:
-        question = _perfect_score(scored, baselines)
+        leakage_question = _ask_for_leakage(scored, baselines)
     return (
-        f"Of {pairs}, "
-        f"<strong>{correct} are in the right order</strong>{incorrect}.{question}{dropped}"
+        f"Of {pairs}, <strong>{correct} are in the right order</strong>{incorrect}."
+        f"{leakage_question}{dropped_sentence}"
     )
 
 
-def _dropped_items(n_unscored: int) -> str:
+def _describe_dropped_items(n_unscored: int) -> str:
     if not n_unscored:
         return ""
     verb = "is" if n_unscored == 1 else "are"
     return f" {count(n_unscored, 'item')} without a true score (NaN) {verb} dropped."
 
 
-def _perfect_score(scored: ScoredItems, baselines: list[Baseline]) -> str:
+def _ask_for_leakage(scored: ScoredItems, baselines: list[Baseline]) -> str:
     """Ask whether the target is among the features, and name a feature without error."""
     text = " Perfect score: is the true score, or something computed from it, among the features?"
-    error = get_metric("disagreement")
+    disagreement = get_metric("disagreement")
     for baseline in baselines:
-        is_feature = baseline.kind is BaselineKind.FEATURE
-        if is_feature and baseline.measure(scored, error).mean == 0:
+        if baseline.kind is not BaselineKind.FEATURE:
+            continue
+        share_of_wrong_pairs = baseline.measure(scored, disagreement).mean
+        if share_of_wrong_pairs == 0:
             text += f" <bdi>{escape(baseline.name)}</bdi> alone has no error either."
     return text
 
@@ -78,11 +86,13 @@ def interval_hint(results: list[MetricResult], scored: ScoredItems, confidence: 
     """What the means and their intervals refer to."""
     if scored.groups.n_groups == 1:
         text = "There is only one list, so the variation between lists cannot be estimated."
-        if any(result.low == result.low for result in results):  # not NaN
+        has_interval = any(not math.isnan(result.low) for result in results)
+        if has_interval:
             text += " The interval is for other items of this list (DeLong)."
         return text
+    averages = [dict(result.metric.options).get("average") for result in results]
     weighting = ": each group counts the same, whereas each pair does in the sentence above"
-    if any(dict(result.metric.options).get("average") == "pairs" for result in results):
+    if "pairs" in averages:
         weighting = ""
     if scored.compared is not None:
         return (

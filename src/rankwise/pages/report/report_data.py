@@ -102,18 +102,21 @@ class ScoredItems:
     @cached_property
     def compared(self) -> ComparedItems | None:
         """The items of each group, if groups are comparisons of two items that share items."""
-        if self.ids is None or self.is_one_list or (self.groups.sizes != 2).any():
+        has_groups_of_two = not self.is_one_list and (self.groups.sizes == 2).all()
+        if self.ids is None or not has_groups_of_two:
             return None
         names = [str(self.ids[row]) for row in self.rows.tolist()]
-        is_repeated = len(set(names)) < len(names)
-        pairs = np.array(names)[self.groups.order].reshape(-1, 2)
-        if not is_repeated or (pairs[:, 0] == pairs[:, 1]).any():
+        are_items_repeated = len(set(names)) < len(names)
+        name_pairs = np.array(names)[self.groups.order].reshape(-1, 2)
+        has_item_against_itself = (name_pairs[:, 0] == name_pairs[:, 1]).any()
+        if not are_items_repeated or has_item_against_itself:
             return None
         return items_of_groups(names, self.groups)
 
     @cached_property
     def order(self) -> Indices:
         """Items by group, the best predicted first; ties by true score, the best first."""
+        # By group, then by descending score; ties by descending y
         order: Indices = np.lexsort((-self.y, -self.scores, self.groups.codes))
         return order
 
@@ -125,15 +128,19 @@ class ScoredItems:
     @cached_property
     def swaps(self) -> Swaps:
         """Wrongly ordered pairs of each item."""
+        # Items by group, lowest score first; of equal scores the lower y, which is no swap.
         targets = self.targets
-        rising = np.lexsort((self.y, self.scores, self.groups.codes))
-        level_from_top = targets.levels.max(initial=0) - targets.levels[rising]
-        lost, won = count_violated(
-            targets.place_in_group - 1.0, level_from_top.astype(np.int32), targets.group_starts
+        lowest_first = np.lexsort((self.y, self.scores, self.groups.codes))
+        level = targets.levels.max(initial=0) - targets.levels[lowest_first]  # higher is better
+
+        # With positions as scores all gaps are at least 1, so exactly the swaps are violated.
+        position_in_group = targets.place_in_group - 1.0
+        n_better_below, n_worse_above = count_violated(
+            position_in_group, level.astype(np.int32), targets.group_starts
         )
-        swaps = Swaps(np.empty_like(lost), np.empty_like(won))
-        swaps.better_below[rising] = lost
-        swaps.worse_above[rising] = won
+        swaps = Swaps(np.empty_like(n_better_below), np.empty_like(n_worse_above))
+        swaps.better_below[lowest_first] = n_better_below
+        swaps.worse_above[lowest_first] = n_worse_above
         return swaps
 
     @cached_property
@@ -143,8 +150,9 @@ class ScoredItems:
 
     def first_groups(self, n_items: int) -> Indices:
         """Items of the first groups with at most `n_items` items together, but of one at least."""
-        n_groups = int(np.searchsorted(np.cumsum(self.groups.sizes), n_items, side="right"))
-        return np.flatnonzero(self.groups.codes < max(n_groups, 1))
+        n_items_up_to_group = np.cumsum(self.groups.sizes)
+        n_fitting_groups = int(np.count_nonzero(n_items_up_to_group <= n_items))
+        return np.flatnonzero(self.groups.codes < max(n_fitting_groups, 1))
 
     def name_of(self, item: int) -> str:
         """Name of an item, or its row number."""
@@ -215,12 +223,13 @@ def make_report_model(
         y = y.y
     y, groups = unpack_unweighted_target(y, groups)
     if ids is None:
-        ids = _text_index(X)
+        ids = _read_text_index(X)
     scored = make_scored_items(predict_scores(model, X, groups), y, groups, ids)
-    return ReportModel(model, unwrap(model), X, groups, _input_names(names, model, X), scored)
+    feature_names = _read_feature_names(names, model, X)
+    return ReportModel(model, unwrap(model), X, groups, feature_names, scored)
 
 
-def _text_index(X: object) -> list[object] | None:
+def _read_text_index(X: object) -> list[object] | None:
     """Labels of a pandas frame that is indexed by text; None for other data."""
     index = getattr(X, "index", None)
     if getattr(index, "inferred_type", "") != "string":
@@ -233,17 +242,17 @@ def make_scored_items(
     scores: ArrayLike, y: object, groups: ArrayLike | None, ids: Sequence[object] | None = None
 ) -> ScoredItems:
     """Check true scores, groups and names against the predicted scores, and drop unscored rows."""
-    truth = check_y(y, allow_nan=True)
-    predicted = _one_output(scores)
-    _check_one_output("y", truth)
-    _check_one_output("the predicted scores", predicted)
-    n_rows = len(truth)
-    if len(predicted) != n_rows:
+    all_y = check_y(y, allow_nan=True)
+    all_scores = _drop_axis_of_one_output(scores)
+    _check_one_output("y", all_y)
+    _check_one_output("the predicted scores", all_scores)
+    n_rows = len(all_y)
+    if len(all_scores) != n_rows:
         raise ValueError(
-            f"there are {len(predicted)} scored items but y has {n_rows} entries; pass one y for "
+            f"there are {len(all_scores)} scored items but y has {n_rows} entries; pass one y for "
             "each row of X, in the same order."
         )
-    encoded = encode_groups(groups, n_rows)
+    all_groups = encode_groups(groups, n_rows)
     names = None
     if ids is not None:
         if len(ids) != n_rows:
@@ -251,16 +260,18 @@ def make_scored_items(
                 f"ids has {len(ids)} entries but there are {n_rows} rows; pass one for each row."
             )
         names = list(as_array(ids))
-    rows = np.flatnonzero(~np.isnan(truth))
+
+    # The page compares items with a true score; bounds for the others need all rows.
+    rows = np.flatnonzero(~np.isnan(all_y))
     if not len(rows):
         raise ValueError("every y is NaN: there is no true score to compare with.")
     labels = None
     if groups is not None:
-        labels = encoded.item_labels[rows]
-    data = check_data(truth[rows], predicted[rows], labels)
+        labels = all_groups.item_labels[rows]
+    data = check_data(all_y[rows], all_scores[rows], labels)
     all_rows = None
-    if len(rows) < n_rows and np.isfinite(predicted).all():
-        all_rows = AllRows(predicted.astype(np.float64), truth.astype(np.float64), encoded)
+    if len(rows) < n_rows and np.isfinite(all_scores).all():
+        all_rows = AllRows(all_scores.astype(np.float64), all_y.astype(np.float64), all_groups)
     return ScoredItems(
         scores=data.score.astype(np.float64),
         y=data.y,
@@ -273,12 +284,12 @@ def make_scored_items(
     )
 
 
-def _one_output(scores: ArrayLike) -> AnyArray:
+def _drop_axis_of_one_output(scores: ArrayLike) -> AnyArray:
     """Scores as an array; a matrix with a single column becomes a vector."""
-    predicted: AnyArray = np.asarray(as_array(scores))
-    if predicted.ndim == 2 and predicted.shape[1] == 1:
-        return predicted[:, 0]
-    return predicted
+    score_array: AnyArray = np.asarray(as_array(scores))
+    if score_array.ndim == 2 and score_array.shape[1] == 1:
+        return score_array[:, 0]
+    return score_array
 
 
 def _check_one_output(name: str, values: AnyArray) -> None:
@@ -291,7 +302,8 @@ def _check_one_output(name: str, values: AnyArray) -> None:
 
 def predict_scores(model: object, X: object, groups: ArrayLike | None = None) -> AnyArray:
     """Scores predicted by a model, or the scores that were passed in its place."""
-    if hasattr(model, "predict") and not isinstance(model, type):
+    is_estimator = hasattr(model, "predict") and not isinstance(model, type)
+    if is_estimator:
         return np.asarray(predict_items(model, X, groups))
     scores = np.asarray(as_array(model))
     if scores.ndim == 0:
@@ -302,7 +314,9 @@ def predict_scores(model: object, X: object, groups: ArrayLike | None = None) ->
     return scores
 
 
-def _input_names(names: Sequence[object] | None, model: object, X: object) -> list[str] | None:
+def _read_feature_names(
+    names: Sequence[object] | None, model: object, X: object
+) -> list[str] | None:
     """Names of the columns of X: those passed, of the data frame, or as the model saw them."""
     if names is not None:
         n_columns = count_columns(X)

@@ -128,21 +128,29 @@ def report(
             warning=warning,
             confidence=confidence,
         )
+    # What is measured
     subject = make_report_model(model, X, y, groups, ids, feature_names)
     scored = subject.scored
     model_parts = subject.model_parts
     results = measure(scored, metrics, confidence)
-    baselines = find_baselines(subject, previous, results[0].metric)
-    selection = select_groups(scored, results[0])
+    main_result = results[0]
+    baselines = find_baselines(subject, previous, main_result.metric)
+    selection = select_groups(scored, main_result)
     effects = find_effects(subject)
     margins = find_margins(scored, np.random.default_rng(random_state))
     search = describe_search(model_parts.learner)
+    rank_intervals = possible_ranks(subject, confidence)
+    described_effects = None
+    if effects is not None:
+        described_effects = effects.describe()
+
+    # The data of the page, drawn by its script
     data: JsonObject = {
         "metrics": [result.describe() for result in results if result.has_mean],
         "groups": describe_groups(scored, results, selection),
-        "items": describe_items(scored, selection, effects, possible_ranks(subject, confidence)),
-        "features": None if effects is None else effects.describe(),
-        "losses": describe_importance(subject, results[0].metric, confidence),
+        "items": describe_items(scored, selection, effects, rank_intervals),
+        "features": described_effects,
+        "losses": describe_importance(subject, main_result.metric, confidence),
         "shapes": describe_curves(subject),
         "margins": margins.describe(),
         "reliability": describe_reliability(model_parts.calibrated),
@@ -150,6 +158,8 @@ def report(
     }
     if title is None:
         title = "Ranking report" if model_parts.learner is None else f"{model_parts.name} report"
+
+    # The text of the page
     comparisons = comparison_section(model_parts)
     text = assemble(
         "report/report",
@@ -167,6 +177,6 @@ def report(
         comparisons=comparisons.html,
         comparison_link=comparisons.link,
         best_sets=best_set_table(model_parts.calibrated, scored),
-        **section_notes(subject, selection, results[0], effects, margins, search),
+        **section_notes(subject, selection, main_result, effects, margins, search),
     )
     return Page(text)

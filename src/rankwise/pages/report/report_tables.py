@@ -29,12 +29,15 @@ def member_table(model_parts: ModelParts) -> str:
         return ""
     members = sorted(learner.members_, key=lambda row: -abs(row.get("weight", -np.inf)))
     rows = []
-    for row in members:
-        cells = [as_text(row["note"], MAX_NOTE), "", ""]
-        if "score" in row:
-            interval = f"{number_text(row['low'])} to {number_text(row['high'])}"
-            cells = [number_text(row["weight"]), number_text(row["score"]), interval]
-        rows.append([str(row["name"]), *cells])
+    for member in members:
+        name = str(member["name"])
+        if "score" in member:
+            weight = number_text(member["weight"])
+            score = number_text(member["score"])
+            interval = f"{number_text(member['low'])} to {number_text(member['high'])}"
+            rows.append([name, weight, score, interval])
+        else:  # it was not evaluated, for the reason in its note
+            rows.append([name, as_text(member["note"], MAX_NOTE), "", ""])
     table = TextTable(["Member", "Weight", f"Held-out {learner.scoring_}", "Interval"], rows)
     explanation = hint(
         "An AutoRanker predicts the weighted sum of the scores of its members. Each member was "
@@ -48,15 +51,16 @@ def best_set_table(ranker: CalibratedRanker | None, scored: ScoredItems) -> str:
     """Sizes of best sets; empty without a calibrated ranker, or with too few held-out groups."""
     if ranker is None or scored.is_one_list:
         return ""
-    gaps = ranker.gaps_[0]
-    levels = [level for level in LEVELS if level <= len(gaps) / (len(gaps) + 1)]
+    gaps = ranker.gaps_[0]  # of the first output
+    n_gaps = len(gaps)
+    levels = [level for level in LEVELS if level <= n_gaps / (n_gaps + 1)]
     if not levels:
         return ""
     header = ["Confidence", "Items in the set (mean)", "In 90% of groups at most", "Observed"]
     rows = [_best_set_row(gaps, level, scored) for level in levels]
     explanation = hint(
         "The first items of a group that contain its best item, or an item tied with it, with the "
-        f"given confidence, estimated from {count(len(gaps), 'held-out group')}. Observed: share "
+        f"given confidence, estimated from {count(n_gaps, 'held-out group')}. Observed: share "
         "of the groups on this page whose set contains the best item. The confidence applies to "
         "groups of the same kind as the training groups."
     )
@@ -68,16 +72,14 @@ def _best_set_row(gaps: Array, level: float, scored: ScoredItems) -> list[str]:
     groups = scored.groups
     is_in_set = in_best_set(scored.scores, groups.codes, gaps, level)
     set_sizes = np.bincount(groups.codes, is_in_set)
-    observed_gaps = held_out_gaps(scored.y, scored.scores, groups.codes)
-    observed = ""
-    if len(observed_gaps):
-        observed = f"{np.mean(observed_gaps <= conformal_quantile(gaps, level)):.0%}"
-    return [
-        f"{level:.0%}",
-        f"{set_sizes.mean():.1f} of {groups.sizes.mean():.1f}",
-        f"{np.quantile(set_sizes, 0.9):.0f}",
-        observed,
-    ]
+    gaps_of_page = held_out_gaps(scored.y, scored.scores, groups.codes)
+    share_with_best = ""
+    if len(gaps_of_page):
+        contains_best = gaps_of_page <= conformal_quantile(gaps, level)
+        share_with_best = f"{np.mean(contains_best):.0%}"
+    mean_sizes = f"{set_sizes.mean():.1f} of {groups.sizes.mean():.1f}"
+    size_in_90_percent = f"{np.quantile(set_sizes, 0.9):.0f}"
+    return [f"{level:.0%}", mean_sizes, size_in_90_percent, share_with_best]
 
 
 def about_table(model_parts: ModelParts, scored: ScoredItems, versions: Mapping[str, str]) -> str:
@@ -99,7 +101,8 @@ def describe_learner(model_parts: ModelParts) -> dict[str, str]:
     if model_parts.learner is None:
         return rows
     rows["parameters"] = as_text(repr(model_parts.learner), MAX_VALUE)
-    for name, value in getattr(model_parts.learner, "best_params_", {}).items():
+    chosen_parameters = getattr(model_parts.learner, "best_params_", {})
+    for name, value in chosen_parameters.items():
         if isinstance(value, float):
             value = f"{value:.6g}"
         rows[f"{name} (chosen)"] = as_text(value)

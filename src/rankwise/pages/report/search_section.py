@@ -28,8 +28,10 @@ class _MeanCurve(NamedTuple):
 
     def best(self, metric: Metric) -> float:
         """The best mean, negated for errors; −inf if the metric is undefined."""
-        goodness = self.mean if metric.greater_is_better else -self.mean
-        return float(np.max(goodness, initial=-np.inf, where=~np.isnan(goodness)))
+        quality = self.mean
+        if not metric.greater_is_better:
+            quality = -self.mean
+        return float(np.max(quality, initial=-np.inf, where=~np.isnan(quality)))
 
     def describe(self) -> JsonObject:
         params = self.curve.params.items()
@@ -49,12 +51,18 @@ def describe_search(learner: BaseEstimator | None) -> JsonObject | None:
         return None
     assert learner is not None
     metric = get_metric(learner.scoring)
-    curves = [_average(curve) for curve in curves_of_search(learner)]
-    defined = [curve for curve in curves if np.isfinite(curve.best(metric))]
-    best_first = sorted(defined, key=lambda mean: (not mean.curve.is_chosen, -mean.best(metric)))
-    best_curves = best_first[:MAX_CURVES]
-    parameter = best_curves[0].curve.parameter
+    mean_curves = [_average_units(curve) for curve in curves_of_search(learner)]
+
+    # The chosen curve first, then the others by their best value
+    defined = [curve for curve in mean_curves if np.isfinite(curve.best(metric))]
+    defined.sort(key=lambda mean_curve: -mean_curve.best(metric))
+    defined.sort(key=lambda mean_curve: not mean_curve.curve.is_chosen)
+    best_curves = defined[:MAX_CURVES]
+    chosen_curve = best_curves[0]
+    parameter = chosen_curve.curve.parameter
     best_value = learner.best_params_[parameter]
+    (best_x,) = short_numbers(best_value)
+    (best_score,) = short_numbers(learner.best_score_)
     return {
         "variable": parameter,
         "isLog": parameter == "alpha",
@@ -62,23 +70,21 @@ def describe_search(learner: BaseEstimator | None) -> JsonObject | None:
         "greater": metric.greater_is_better,
         "heldOut": str(results.get("cv", "folds")),
         "curves": [curve.describe() for curve in best_curves],
-        "total": len(curves),
-        "best": {
-            "x": short_numbers(best_value)[0],
-            "y": short_numbers(learner.best_score_)[0],
-        },
-        "isFlat": _is_flat(best_curves[0], best_value),
-        "nUnits": best_curves[0].n_units,
+        "total": len(mean_curves),
+        "best": {"x": best_x, "y": best_score},
+        "isFlat": _is_flat(chosen_curve, best_value),
+        "nUnits": chosen_curve.n_units,
         "unit": _unit_of(results),
     }
 
 
-def _average(curve: ValidationCurve) -> _MeanCurve:
+def _average_units(curve: ValidationCurve) -> _MeanCurve:
     """Average over outputs and units."""
     by_unit = curve.by_group
-    if by_unit.ndim > 2:
+    if by_unit.ndim > 2:  # several outputs
         by_unit = by_unit.mean(axis=2)
-    n_units = int((~np.isnan(by_unit)).any(axis=1).sum())
+    is_defined = (~np.isnan(by_unit)).any(axis=1)
+    n_units = int(np.count_nonzero(is_defined))
     error = curve.error
     if error is None:
         error = standard_error(by_unit)
@@ -89,8 +95,9 @@ def _is_flat(best_curve: _MeanCurve, best_value: float) -> bool:
     """Whether all candidates of a curve are within one standard error of the best candidate."""
     chosen = best_curve.curve.place(best_value)
     distance = np.abs(best_curve.mean - best_curve.mean[chosen])
-    has_several = len(best_curve.mean) > 1
-    return has_several and bool(np.all(distance <= best_curve.error[chosen]))
+    is_within_one_error = distance <= best_curve.error[chosen]
+    has_several_points = len(best_curve.mean) > 1
+    return has_several_points and bool(np.all(is_within_one_error))
 
 
 def _unit_of(results: Mapping[str, object]) -> str:

@@ -50,11 +50,12 @@ def section_notes(
         "margin_note": _margin_note(margins),
         "search_note": _search_note(subject.model_parts, search),
     }
-    notes = {
-        field: f'<p class="note">{escape(text)}</p>' if text else ""
-        for field, text in texts.items()
-    }
-    return {"feature_lead": escape(_feature_lead(effects)), **notes}
+    fields = {"feature_lead": escape(_feature_lead(effects))}
+    for field, text in texts.items():
+        fields[field] = ""
+        if text:
+            fields[field] = f'<p class="note">{escape(text)}</p>'
+    return fields
 
 
 def _group_note(scored: ScoredItems, selection: GroupSelection, result: MetricResult) -> str:

@@ -81,8 +81,10 @@ def survival_ranking(
         groups = y.group_labels[y.groups]
         return read_survival(y, predict_scores(model, X, groups), None, None)
     array = np.asarray(as_array(y))
-    if array.ndim == 2 and not np.isin(array[:, 1:], [0, 1]).all():
-        return None
+    if array.ndim == 2:  # columns of times and events, unless it has other numbers
+        has_events = np.isin(array[:, 1:], [0, 1]).all()
+        if not has_events:
+            return None
     if read_times(array) is None:
         return None
     return read_survival(array, predict_scores(model, X, groups), groups, None)
@@ -114,11 +116,13 @@ def survival_report(
     model_parts = unwrap(model)
     if title is None:
         title = "Survival report" if model_parts.learner is None else f"{model_parts.name} report"
-    cards = [
-        _card(metric, ranking, confidence) for metric in get_metrics(metrics or DEFAULT_METRIC)
-    ]
+    if not metrics:
+        metrics = DEFAULT_METRIC
+    cards = [_metric_card(metric, ranking, confidence) for metric in get_metrics(metrics)]
     curves = curves_of_thirds(ranking)
-    inside = " of their group" if graph.n_groups > 1 else ""
+    of_their_group = ""
+    if graph.n_groups > 1:
+        of_their_group = " of their group"
     learner = " → ".join([*model_parts.step_names, model_parts.name])
     text = assemble(
         "report/survival",
@@ -131,7 +135,7 @@ def survival_report(
         headline=_headline(ranking),
         cards="\n".join(cards),
         previous=_difference_to_previous(ranking, previous, X, confidence),
-        inside=inside,
+        inside=of_their_group,
         legend=_legend(),
         chart=draw_curves(curves),
         thirds=_table_of_thirds(curves, graph),
@@ -143,27 +147,27 @@ def survival_report(
 def curves_of_thirds(ranking: SurvivalRanking) -> list[SurvivalCurve]:
     """Survival curves of the items in thirds of the predicted score, inside each group."""
     graph = ranking.graph
-    followed = np.flatnonzero(~np.isnan(graph.time))
-    third = _thirds(ranking.score[followed], graph.groups[followed])
+    has_time = np.flatnonzero(~np.isnan(graph.time))
+    third_of_item = _split_into_thirds(ranking.score[has_time], graph.groups[has_time])
     curves = []
-    for number in range(len(THIRDS)):
-        items = followed[third == number]
+    for third in range(len(THIRDS)):
+        items = has_time[third_of_item == third]
         if not len(items):
             continue
         times, survival = kaplan_meier(graph.time[items], graph.event[items])
-        end = float(graph.time[items].max())
-        curves.append(SurvivalCurve(number, items, times, survival, end))
+        last_time = float(graph.time[items].max())
+        curves.append(SurvivalCurve(third, items, times, survival, last_time))
     return curves
 
 
-def _thirds(score: Array, groups: NDArray[np.intp]) -> Indices:
+def _split_into_thirds(score: Array, groups: NDArray[np.intp]) -> Indices:
     """0, 1 or 2 for each item, by its place among the scores of its group."""
-    order = np.lexsort((score, groups))
-    sizes = np.bincount(groups)
-    starts = np.cumsum(sizes) - sizes
-    place = np.empty(len(score))
-    place[order] = np.arange(len(score)) - starts[groups[order]]
-    third: Indices = (place * 3 // sizes[groups]).astype(np.intp)
+    order = np.lexsort((score, groups))  # by group, lowest score first
+    group_sizes = np.bincount(groups)
+    group_starts = np.cumsum(group_sizes) - group_sizes
+    place_in_group = np.empty(len(score))
+    place_in_group[order] = np.arange(len(score)) - group_starts[groups[order]]
+    third: Indices = (place_in_group * 3 // group_sizes[groups]).astype(np.intp)
     return third
 
 
@@ -177,18 +181,20 @@ def _describe_items(graph: SurvivalGraph) -> str:
 def _headline(ranking: SurvivalRanking) -> str:
     """The share of correctly ordered pairs of all groups."""
     counts = ranking.count_pairs()
-    n_pairs = float(counts.total.sum())
-    share = 1 - float(counts.errors.sum()) / n_pairs
+    total = float(counts.total.sum())
+    share_in_right_order = 1 - float(counts.errors.sum()) / total
     pairs = f"{ranking.graph.n_pairs:,} comparable pairs"
-    return f"<strong>{share:.1%}</strong> of the {pairs} are in the right order."
+    return f"<strong>{share_in_right_order:.1%}</strong> of the {pairs} are in the right order."
 
 
-def _card(metric: Metric, ranking: SurvivalRanking, confidence: float) -> str:
+def _metric_card(metric: Metric, ranking: SurvivalRanking, confidence: float) -> str:
     mean, low, high = metric.interval(metric.by_group(ranking), confidence)
     interval = "no interval"
     if not np.isnan(low):
         interval = f"{100 * confidence:g}%: {number_text(low)} to {number_text(high)}"
-    units = "mean over groups" if ranking.graph.n_groups > 1 else "by leaving out items"
+    units = "by leaving out items"
+    if ranking.graph.n_groups > 1:
+        units = "mean over groups"
     return (
         f'<li class="card"><h3>{escape(metric.title)}</h3>'
         f'<p class="value">{number_text(mean)}</p>'
@@ -213,24 +219,25 @@ def _difference_to_previous(
 
 
 def _legend() -> str:
-    return "".join(
-        f'<span><i class="third-{number}"></i>{name}</span>' for number, name in enumerate(THIRDS)
-    )
+    entries = ""
+    for third, name in enumerate(THIRDS):
+        entries += f'<span><i class="third-{third}"></i>{name}</span>'
+    return entries
 
 
 def draw_curves(curves: Sequence[SurvivalCurve]) -> str:
     """The curves as a drawing (SVG)."""
     scale = _Scale(max(curve.end for curve in curves))
-    grid = [_grid_line(scale.y(share), f"{share:.0%}") for share in SHARES]
-    ticks = [
-        f'<text x="{scale.x(time):.1f}" y="{HEIGHT - 12}" text-anchor="middle">{time:g}</text>'
-        for time in round_ticks(scale.end)
-    ]
-    paths = [_path(curve, scale) for curve in curves]
+    grid_lines = [_grid_line(scale.y(share), f"{share:.0%}") for share in SHARES]
+    time_labels = []
+    for time in round_ticks(scale.end):
+        x = f"{scale.x(time):.1f}"
+        time_labels.append(f'<text x="{x}" y="{HEIGHT - 12}" text-anchor="middle">{time:g}</text>')
+    paths = [_draw_steps(curve, scale) for curve in curves]
     label = "Kaplan–Meier curves of the items in thirds of the predicted score"
     return (
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" role="img" aria-label="{label}">'
-        + "".join([*grid, *ticks, *paths])
+        + "".join([*grid_lines, *time_labels, *paths])
         + "</svg>"
     )
 
@@ -241,7 +248,10 @@ class _Scale(NamedTuple):
     end: float
 
     def x(self, time: float) -> float:
-        return LEFT + (WIDTH - LEFT - RIGHT) * time / (self.end or 1.0)
+        end = self.end
+        if end == 0.0:  # all times are 0
+            end = 1.0
+        return LEFT + (WIDTH - LEFT - RIGHT) * time / end
 
     def y(self, share: float) -> float:
         return TOP + (HEIGHT - TOP - BOTTOM) * (1 - share)
@@ -254,29 +264,33 @@ def _grid_line(y: float, text: str) -> str:
     )
 
 
-def _path(curve: SurvivalCurve, scale: _Scale) -> str:
+def _draw_steps(curve: SurvivalCurve, scale: _Scale) -> str:
     """Steps at the times of events, up to the last time of an item."""
-    steps = f"M{scale.x(0):.1f},{scale.y(1):.1f}"
+    # Commands of SVG: M moves, H draws a horizontal line to x, V a vertical line to y.
+    commands = f"M{scale.x(0):.1f},{scale.y(1):.1f}"
     for time, share in zip(curve.times[1:], curve.survival[1:], strict=True):
-        steps += f"H{scale.x(time):.1f}V{scale.y(share):.1f}"
-    steps += f"H{scale.x(curve.end):.1f}"
-    return f'<path class="curve third-{curve.number}" d="{steps}"/>'
+        commands += f"H{scale.x(time):.1f}V{scale.y(share):.1f}"
+    commands += f"H{scale.x(curve.end):.1f}"
+    return f'<path class="curve third-{curve.number}" d="{commands}"/>'
 
 
 def round_ticks(end: float) -> list[float]:
     """At most six round numbers from 0 to `end`."""
     if end <= 0:
         return [0.0]
-    power = 10.0 ** np.floor(np.log10(end))
-    steps = [factor * power for factor in (0.2, 0.5, 1.0, 2.0)]
-    step = next(step for step in steps if end / step < N_TICKS)
-    return [step * k for k in range(int(end / step) + 1)]
+    power_of_ten = 10.0 ** np.floor(np.log10(end))
+    round_steps = [factor * power_of_ten for factor in (0.2, 0.5, 1.0, 2.0)]
+    step = next(step for step in round_steps if end / step < N_TICKS)
+    n_steps = int(end / step)
+    return [step * number for number in range(n_steps + 1)]
 
 
 def _table_of_thirds(curves: Sequence[SurvivalCurve], graph: SurvivalGraph) -> str:
     rows = []
     for curve in curves:
-        median = "not reached" if curve.median is None else f"{curve.median:g}"
+        median = "not reached"
+        if curve.median is not None:
+            median = f"{curve.median:g}"
         n_events = int(graph.event[curve.items].sum())
         rows.append([THIRDS[curve.number], f"{len(curve.items):,}", f"{n_events:,}", median])
     table = TextTable(["Third", "Items", "Events", "Median survival"], rows, names=(0,))

@@ -37,19 +37,19 @@ def unjudged_hint(metric: Metric, scored: ScoredItems) -> str:
     if bounds is None or bounds.n_unjudged == 0:
         return ""
     items = count(bounds.n_unjudged, "item")
-    range_text = hint(
+    range_hint = hint(
         f"{number_text(bounds.low)} to {number_text(bounds.high)} over all grades of {items} "
         "without a true score, if these items stay in the lists (groups without a relevant item "
         "count 0)"
     )
-    return range_text + _next_judgments(bounds, scored)
+    return range_hint + _next_judgments_hint(bounds, scored)
 
 
-def _next_judgments(bounds: Bounds, scored: ScoredItems) -> str:
+def _next_judgments_hint(bounds: Bounds, scored: ScoredItems) -> str:
     """Name the items whose true scores would change the metric most."""
     assert scored.all_rows is not None
     names = []
-    for query, document, _ in bounds.next_judgments(MAX_NEXT):
+    for query, document, _ in bounds.next_judgments(MAX_NEXT):  # queries are groups, documents rows
         name = scored.name_of_row(int(document))
         if not scored.is_one_list:
             group = scored.all_rows.groups.labels[int(query)]
@@ -67,37 +67,42 @@ def unjudged_bounds_of_items(metric: Metric, rows: AllRows) -> Bounds | None:
     ordered lists.
     """
     run_metric = _as_run_metric(metric)
-    grades = rows.y[~np.isnan(rows.y)]
-    are_grades = bool((grades >= 0.0).all() and (grades % 1.0 == 0.0).all())
+    judged_y = rows.y[~np.isnan(rows.y)]
+    are_grades = bool((judged_y >= 0.0).all() and (judged_y % 1.0 == 0.0).all())
     if run_metric is None or not are_grades:
         return None
+
+    # Groups become queries and items documents, with their ranks from below as scores.
     judgments: dict[str, dict[str, float]] = {}
     run: dict[str, dict[str, float]] = {}
     for group in range(rows.groups.n_groups):
         items = np.flatnonzero(rows.groups.codes == group)
-        if len(np.unique(rows.scores[items])) < len(items):
+        has_ties = len(np.unique(rows.scores[items])) < len(items)
+        if has_ties:  # the bounds are for one order of the items
             return None
-        best_first = items[np.argsort(-rows.scores[items])].tolist()
-        n_items = len(best_first)
-        run[str(group)] = {str(item): float(n_items - k) for k, item in enumerate(best_first)}
-        judged = items[~np.isnan(rows.y[items])].tolist()
-        judgments[str(group)] = {str(item): float(rows.y[item]) for item in judged}
+        worst_first = items[np.argsort(-rows.scores[items])][::-1].tolist()
+        run[str(group)] = {str(item): float(rank) for rank, item in enumerate(worst_first, 1)}
+        judged_items = items[~np.isnan(rows.y[items])].tolist()
+        judgments[str(group)] = {str(item): float(rows.y[item]) for item in judged_items}
     return bounds_of_runs(judgments, [run], run_metric)
 
 
 def _as_run_metric(metric: Metric) -> RunMetric | None:
     """The metric of a list for a metric of arrays; None if there is none with bounds."""
-    kind = metric.name.partition("(")[0].partition("@")[0]
+    name_and_cutoff, _, _ = metric.name.partition("(")
+    kind, _, _ = name_and_cutoff.partition("@")
     options = dict(metric.options)
-    if kind not in BOUNDED or not options.keys() <= OPTIONS:
+    has_other_options = not options.keys() <= OPTIONS
+    if kind not in BOUNDED or has_other_options:
         return None
-    level = options.get("relevant") or 1
-    if level % 1 != 0 or level < 1:
+    lowest_relevant_grade = options.get("relevant") or 1
+    is_grade = lowest_relevant_grade % 1 == 0 and lowest_relevant_grade >= 1
+    if not is_grade:
         return None
     return RunMetric(
         kind,
         options.get("k"),
-        int(level),
+        int(lowest_relevant_grade),
         gain=options.get("gain", DEFAULT_GAIN),
         persistence=options.get("p", DEFAULT_PERSISTENCE),
     )
