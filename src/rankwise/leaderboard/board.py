@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 from rankwise.arrays import AnyArray, Array, Labels
 from rankwise.caching import cached_property
 from rankwise.datasets import PairData
-from rankwise.datasets.times import in_days
 from rankwise.groups import encode_groups
 from rankwise.leaderboard import render
 from rankwise.leaderboard.algebra.effective_clusters import effective_clusters
@@ -39,6 +38,7 @@ from rankwise.leaderboard.inference.ranks import (
     rank_table,
     win_counts,
 )
+from rankwise.leaderboard.inference.rating_histories import rating_histories, time_grid
 from rankwise.leaderboard.inference.robustness import (
     VotesToFlip,
     blocks_to_flip,
@@ -407,12 +407,13 @@ class Leaderboard(RankedBoard):
             return {}
         by_item: dict[Label, VotesToFlip] = {}
         for component in range(1, self.n_components + 1):
-            ranked = [
-                row for row in self.rows if row.component == component and row.rank is not None
-            ]
+            rows = [row for row in self.rows if row.component == component]
+            ranked = [row for row in rows if row.rank is not None]
             ranked.sort(key=lambda row: -row.rating)
-            flips = votes_to_flip_neighbors(model, [self._positions[row.item] for row in ranked])
-            by_item |= {row.item: flip for row, flip in zip(ranked[:-1], flips, strict=True)}
+            positions = [self._positions[row.item] for row in ranked]
+            flips = votes_to_flip_neighbors(model, positions)
+            for row, flip in zip(ranked[:-1], flips, strict=True):
+                by_item[row.item] = flip
         return by_item
 
     @property
@@ -470,26 +471,15 @@ class Leaderboard(RankedBoard):
             raise ValueError("the board was made without time=; pass it to rate.")
         if items is None:
             items = [row.item for row in self.rows[:8]]
-        days = in_days(data.times)
-        moments = np.linspace(days.min(), days.max(), n_times)
-        times: AnyArray = moments
-        if data.times.dtype.kind == "M":
-            times = (86400 * moments).astype(np.int64).astype(data.times.dtype)
-        boards = [self.at(time) for time in times]
-        rating = np.array([board.ratings for board in boards])
-        width = np.array([board.interval_widths for board in boards])
-        step = moments[1] - moments[0]
-        paths = {}
-        for item in items:
-            at = self.position(item)
-            item_days = days[data.has_item(at)]
-            is_inside = (moments > item_days.min() - step) & (moments < item_days.max() + step)
-            item_rating = rating[is_inside, at]
-            item_width = width[is_inside, at]
-            paths[item] = RatingHistory(
-                times[is_inside], item_rating, item_rating - item_width, item_rating + item_width
-            )
-        return paths
+        grid = time_grid(data.times, n_times)
+        boards = [self.at(time) for time in grid.times]
+        return rating_histories(
+            data,
+            grid,
+            ratings=np.array([board.ratings for board in boards]),
+            half_widths=np.array([board.interval_widths for board in boards]),
+            positions={item: self.position(item) for item in items},
+        )
 
     def predict(
         self,
@@ -603,33 +593,7 @@ class Leaderboard(RankedBoard):
         dict
             Rows, options, effects and notes.
         """
-        return {
-            "model": self.model,
-            "ties": self.ties,
-            "alpha": self.alpha,
-            "confidence": self.confidence,
-            "intervals": self.intervals,
-            "n_comparisons": self.n_comparisons,
-            "n_components": self.n_components,
-            "n_clusters": self.n_clusters,
-            **self.circles._asdict(),
-            "krippendorff": self.krippendorff,
-            "scale": self.scale.name,
-            "anchor": self._anchor,
-            "notes": list(self.notes),
-            "prior": None if self.prior is None else self.prior._asdict(),
-            "effects": [effect._asdict() for effect in self.effects],
-            "judges": [judge._asdict() for judge in self.judges],
-            "rows": [row._asdict() for row in self.rows],
-        }
-
-    @property
-    def _anchor(self) -> Label | None:
-        """Item from which ratings are counted."""
-        if self.scale.is_anchored is None:
-            return None
-        anchor: Label = self.items.tolist()[self.scale.anchor_position]
-        return anchor
+        return render.leaderboard_document(self)
 
     def to_text(self, format: str = "text") -> str:
         """Return the board as text, Markdown, CSV, JSON, LaTeX or HTML.

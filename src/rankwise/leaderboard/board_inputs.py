@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from rankwise.arrays import Array, Indices
 from rankwise.leaderboard.board_types import Label
 from rankwise.leaderboard.covariates import Covariates
+from rankwise.leaderboard.models.rating_components import PriorScales
 from rankwise.leaderboard.prior import Priors
 from rankwise.leaderboard.rating_scale import RatingScale
 
@@ -17,12 +18,20 @@ class ModelInputs:
 
     Attributes
     ----------
+    model : str
+        Name of the model.
     covariates : Covariates
         Columns of the covariates, including the advantage of the first side.
     side : bool
         Whether the first side may have an advantage.
     ties : {"half", "davidson"}
         Model of the ties.
+    alpha : float, "auto" or None
+        Regularization.
+    scales : PriorScales or None
+        Standard deviations of the components of a rating that depends on time or context.
+    half_life : float or None
+        Half-life of rating changes.
     features : ndarray of shape (n_items, n_features) or None
         Features of the items.
     clusters : ndarray of shape (n_comparisons,) or None
@@ -33,9 +42,13 @@ class ModelInputs:
         Prior ratings.
     """
 
+    model: str
     covariates: Covariates
     side: bool
     ties: str
+    alpha: float | str | None
+    scales: PriorScales | None
+    half_life: float | None
     features: Array | None
     clusters: Indices | None
     has_cluster_argument: bool

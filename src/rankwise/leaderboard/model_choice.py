@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from rankwise.arrays import Array
 from rankwise.datasets import PairData
 from rankwise.leaderboard.algebra.comparison_counts import ComparisonCounts
 from rankwise.leaderboard.algebra.outcome_likelihood import are_verdicts
 from rankwise.leaderboard.arguments import is_number_between
-from rankwise.leaderboard.covariates import Covariates, check_identified
+from rankwise.leaderboard.board_inputs import ModelInputs
+from rankwise.leaderboard.covariates import check_identified
 from rankwise.leaderboard.models.base import RatingModel
 from rankwise.leaderboard.models.bradley_terry import BradleyTerry
 from rankwise.leaderboard.models.dynamic import fit_dynamic
 from rankwise.leaderboard.models.least_squares_model import LeastSquares
 from rankwise.leaderboard.models.plackett_luce_model import PlackettLuce
-from rankwise.leaderboard.models.rating_components import PriorScales
 from rankwise.validation import check_option
 
 MODEL_NAMES = ("least-squares", "bradley-terry", "plackett-luce")
@@ -123,48 +122,38 @@ def check_scales_apply(data: PairData, scales: object, half_life: object) -> Non
         )
 
 
-def fit_model(
-    name: str,
-    data: PairData,
-    covariates: Covariates,
-    *,
-    X: Array | None = None,
-    prior_ratings: Array | None = None,
-    ties: str = "half",
-    alpha: float | str | None = None,
-    scales: PriorScales | None = None,
-    half_life: float | None = None,
-) -> RatingModel:
-    """Fit the named model.
+def fit_model(data: PairData, inputs: ModelInputs) -> RatingModel:
+    """Fit the chosen model; with times or contexts it is dynamic.
 
     Parameters
     ----------
-    name : str
-        One of `MODEL_NAMES`.
     data : PairData
-        The comparisons; with times or contexts the model is dynamic.
-    covariates : Covariates
-        Columns of the comparisons.
-    X, B : ndarray, optional
-        Features of the items, or prior ratings.
-    ties, alpha, scales, half_life
-        As in `rate`.
+        The comparisons.
+    inputs : ModelInputs
+        The model and its options.
     """
+    covariates = inputs.covariates
+    X = inputs.features
+    prior_ratings = None if inputs.priors is None else inputs.priors.basis
     is_dynamic = data.times is not None or bool(data.contexts)
-    if is_dynamic and not covariates.names:
-        return fit_dynamic(data, covariates.columns, ties, scales, half_life)
+    if is_dynamic:
+        if covariates.names:
+            pair_counts = ComparisonCounts.of(data, covariates.columns)
+            check_identified(pair_counts, X, prior_ratings, covariates.names)
+        return fit_dynamic(data, covariates.columns, inputs.ties, inputs.scales, inputs.half_life)
+
     counts = ComparisonCounts.of(data, covariates.columns)
     if covariates.names:
         check_identified(counts, X, prior_ratings, covariates.names)
-    if is_dynamic:
-        return fit_dynamic(data, covariates.columns, ties, scales, half_life)
     model: LeastSquares | BradleyTerry | PlackettLuce
-    if name == "plackett-luce" and data.rankings is not None:
+    if inputs.model == "plackett-luce" and data.rankings is not None:
         model = PlackettLuce(counts, data.rankings)
-    elif name == "bradley-terry":
-        model = BradleyTerry(counts, X, prior_ratings, ties)
+    elif inputs.model == "bradley-terry":
+        model = BradleyTerry(counts, X, prior_ratings, inputs.ties)
     else:
         model = LeastSquares(counts, X, prior_ratings)
+
+    alpha = inputs.alpha
     if alpha is None:
         alpha = DEFAULT_ALPHA if prior_ratings is None else "auto"
     if isinstance(alpha, str):

@@ -25,7 +25,7 @@ from rankwise.leaderboard.arguments import (
 from rankwise.leaderboard.board import Leaderboard
 from rankwise.leaderboard.board_inputs import ModelInputs, Presentation
 from rankwise.leaderboard.board_types import Comparisons, CovariateArgument, Label
-from rankwise.leaderboard.covariates import Covariates, covariate_columns
+from rankwise.leaderboard.covariates import covariate_columns
 from rankwise.leaderboard.judges import LEAST_WEIGHT, evaluate_judges
 from rankwise.leaderboard.model_choice import (
     check_model,
@@ -306,6 +306,7 @@ def rate(
     named_columns = {name: column for name, column in columns.items() if column is not None}
     data = read_comparisons(pairs, covariates, named_columns)
     check_options(intervals, confidence, order, min_comparisons)
+
     if model is None:
         model = default_model(data)
     check_model(
@@ -318,41 +319,33 @@ def rate(
         alpha=alpha,
     )
     check_scales_apply(data, scales, half_life)
+
     X = None if features is None else check_features(features, data.n_items)
     priors = None
     if prior is not None:
         data, priors = read_prior(prior, data)
     cluster_codes = check_clusters(data, clusters, intervals)
 
-    def fit(data: PairData, covariate_table: Covariates) -> RatingModel:
-        return fit_model(
-            model,
-            data,
-            covariate_table,
-            X=X,
-            prior_ratings=None if priors is None else priors.basis,
-            ties=ties,
-            alpha=alpha,
-            scales=scales,
-            half_life=half_life,
-        )
-
-    covariate_table = covariate_columns(data, side)
-    fitted = fit(data, covariate_table)
-    if reweight:
-        data = _reweight_judges(data, fitted, confidence)
-        covariate_table = covariate_columns(data, side)
-        fitted = fit(data, covariate_table)
-    _warn_about_components(data, fitted)
     inputs = ModelInputs(
-        covariates=covariate_table,
+        model=model,
+        covariates=covariate_columns(data, side),
         side=side,
         ties=ties,
+        alpha=alpha,
+        scales=scales,
+        half_life=half_life,
         features=X,
         clusters=cluster_codes,
         has_cluster_argument=clusters is not None,
         priors=priors,
     )
+    fitted = fit_model(data, inputs)
+    if reweight:
+        data = _reweight_judges(data, fitted, confidence)
+        inputs = replace(inputs, covariates=covariate_columns(data, side))
+        fitted = fit_model(data, inputs)
+    _warn_about_components(data, fitted)
+
     presentation = Presentation(
         scale=make_scale(scale, anchor, fitted, data.items),
         anchor=anchor,
@@ -372,9 +365,9 @@ def _reweight_judges(data: PairData, fitted: RatingModel, confidence: float) -> 
             "reweight=True weights judges by their agreement with each other; name the column of "
             "judges with judge=. It must contain at least two judges."
         )
-    weight_of = {judge.name: max(judge.weight, LEAST_WEIGHT) for judge in judges}
-    factors = [weight_of[name] for name in np.asarray(data.judges).tolist()]
-    return replace(data, weight=data.weight * factors)
+    judge_weights = {judge.name: max(judge.weight, LEAST_WEIGHT) for judge in judges}
+    weight_factors = [judge_weights[name] for name in np.asarray(data.judges).tolist()]
+    return replace(data, weight=data.weight * weight_factors)
 
 
 def _warn_about_components(data: PairData, fitted: RatingModel) -> None:
@@ -445,23 +438,26 @@ def rate_groups(
             "the comparisons have no groups; name their column with group=, or pass one label for "
             "each comparison."
         )
-    encoded = encode_labels("groups", groups, data.n_pairs)
+    encoded_groups = encode_labels("groups", groups, data.n_pairs)
     if model is None:
         model = default_model(data)
     X = None if features is None else check_features(features, data.n_items)
     if clusters is not None:
-        units = encode_labels("clusters", clusters, data.n_pairs)
-        data = replace(data, clusters=units.labels[units.codes])
+        encoded_clusters = encode_labels("clusters", clusters, data.n_pairs)
+        data = replace(data, clusters=encoded_clusters.labels[encoded_clusters.codes])
+
     boards = {}
-    for code, label in enumerate(encoded.labels.tolist()):
-        rows = np.flatnonzero(encoded.codes == code)
-        group_data, members = data.take(rows).compact()
+    for code, label in enumerate(encoded_groups.labels.tolist()):
+        group_rows = np.flatnonzero(encoded_groups.codes == code)
+        group_data, items_of_group = data.take(group_rows).compact()
         group_options = dict(options)
         if X is not None:
-            group_options["features"] = X[members]
+            group_options["features"] = X[items_of_group]
         if clusters is not None:
             group_options["clusters"] = group_data.clusters
-        covariate_names = list(group_data.covariates) or None
+        covariate_names = None
+        if group_data.covariates:
+            covariate_names = list(group_data.covariates)
         try:
             boards[label] = rate(
                 group_data, covariates=covariate_names, model=model, **group_options

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -268,3 +268,29 @@ def _unexplained_notes(board: Leaderboard) -> list[str]:
         "chance in 95% of cases"
     )
     return lines
+
+
+def leaderboard_document(board: Leaderboard) -> dict[str, Any]:
+    """Return everything except the covariance and the model, ready for JSON."""
+    anchor = None
+    if board.scale.is_anchored is not None:
+        anchor = board.items.tolist()[board.scale.anchor_position]
+    return {
+        "model": board.model,
+        "ties": board.ties,
+        "alpha": board.alpha,
+        "confidence": board.confidence,
+        "intervals": board.intervals,
+        "n_comparisons": board.n_comparisons,
+        "n_components": board.n_components,
+        "n_clusters": board.n_clusters,
+        **board.circles._asdict(),
+        "krippendorff": board.krippendorff,
+        "scale": board.scale.name,
+        "anchor": anchor,
+        "notes": list(board.notes),
+        "prior": None if board.prior is None else board.prior._asdict(),
+        "effects": [effect._asdict() for effect in board.effects],
+        "judges": [judge._asdict() for judge in board.judges],
+        "rows": [row._asdict() for row in board.rows],
+    }
