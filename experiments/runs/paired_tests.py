@@ -29,11 +29,11 @@ from rankwise.metrics import evaluate_runs
 from rankwise.model_selection import paired_tests
 from rankwise.model_selection.paired_tests import (
     cluster_error,
-    make_clusters,
     randomization_tests,
     seed_error,
     signed_rank_p,
     student_test,
+    sum_by_cluster,
 )
 
 ALPHA = 0.05
@@ -55,13 +55,13 @@ N_DRAWS = 1000  # sign patterns of a randomization test, here
 
 def t_test(difference, codes=None):
     """The t test of a mean over groups or clusters."""
-    error = cluster_error(make_clusters(difference, codes))
+    error = cluster_error(sum_by_cluster(difference, codes))
     return student_test(float(difference.mean()), error, CONFIDENCE)
 
 
 def flip_test(difference, codes=None):
     """The randomization test of a mean over groups or clusters."""
-    (test,) = randomization_tests([make_clusters(difference, codes)], CONFIDENCE, n_draws=N_DRAWS)
+    (test,) = randomization_tests([sum_by_cluster(difference, codes)], CONFIDENCE, n_draws=N_DRAWS)
     return test
 
 
@@ -94,7 +94,7 @@ def seed_rows(n_samples):
                 of_seed = 0.01 * rng.normal(size=(n_seeds, 1))
                 arms.append(of_group + of_seed + 0.05 * rng.normal(size=(n_seeds, n_groups)))
             difference = arms[0].mean(axis=0) - arms[1].mean(axis=0)
-            error = seed_error(cluster_error(make_clusters(difference, None)), arms)
+            error = seed_error(cluster_error(sum_by_cluster(difference, None)), arms)
             both = student_test(float(difference.mean()), error, CONFIDENCE)
             rejected.append([both.p <= ALPHA, t_test(difference).p <= ALPHA])
         rows.append([n_seeds, n_groups, *np.mean(rejected, axis=0)])

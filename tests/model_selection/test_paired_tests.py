@@ -16,10 +16,10 @@ from rankwise.model_selection.paired_tests import (
     detectable_difference,
     groups_needed,
     holm,
-    make_clusters,
     randomization_tests,
     seed_error,
     student_test,
+    sum_by_cluster,
 )
 
 CLUSTER_SIZES = [[10] * 6, [5] * 20, list(range(1, 13)), [50] + [5] * 10]
@@ -132,7 +132,7 @@ def test_cluster_variance_equals_refits_and_satterthwaite_of_basis_vectors(seed)
     rng = np.random.default_rng(seed)
     codes = np.repeat(np.arange(6), rng.integers(1, 9, 6))
     difference = rng.normal(size=len(codes))
-    error = cluster_error(make_clusters(difference, codes))
+    error = cluster_error(sum_by_cluster(difference, codes))
     variance, freedom = leave_out_clusters(difference, codes)
     assert error.group_variance == pytest.approx(variance, rel=1e-12)
     assert error.degrees_of_freedom == pytest.approx(freedom, rel=1e-10)
@@ -140,7 +140,7 @@ def test_cluster_variance_equals_refits_and_satterthwaite_of_basis_vectors(seed)
 
 def test_groups_alone_are_the_t_test_of_scipy():
     difference = np.random.default_rng(0).normal(0.3, 1.0, 25)
-    error = cluster_error(make_clusters(difference, None))
+    error = cluster_error(sum_by_cluster(difference, None))
     test = student_test(float(difference.mean()), error, 0.9)
     expected = scipy.stats.ttest_1samp(difference, 0.0)
     assert error.degrees_of_freedom == pytest.approx(24, rel=1e-12)
@@ -160,7 +160,7 @@ def seed_problem(rng, n_seeds, n_groups, seed_deviation):
 
 def seed_test(arms):
     difference = arms[0].mean(axis=0) - arms[1].mean(axis=0)
-    error = seed_error(cluster_error(make_clusters(difference, None)), arms)
+    error = seed_error(cluster_error(sum_by_cluster(difference, None)), arms)
     return student_test(float(difference.mean()), error, 0.95)
 
 
@@ -182,7 +182,7 @@ def test_variance_of_seeds_is_that_of_a_two_way_table(seed_deviation):
     n_seeds, n_groups = 4, 15
     arms = seed_problem(np.random.default_rng(1), n_seeds, n_groups, seed_deviation)
     difference = arms[0].mean(axis=0) - arms[1].mean(axis=0)
-    of_groups = cluster_error(make_clusters(difference, None))
+    of_groups = cluster_error(sum_by_cluster(difference, None))
     error = seed_error(of_groups, arms)
     surplus = 0.0
     squares = of_groups.group_variance**2 / (n_groups - 1)
@@ -218,7 +218,7 @@ def test_type_one_error_with_clusters(sizes):
     for _ in range(4_000):
         of_cluster = rng.normal(size=len(sizes))[codes]
         difference = 0.55 * of_cluster + 0.84 * rng.normal(size=len(codes))
-        error = cluster_error(make_clusters(difference, codes))
+        error = cluster_error(sum_by_cluster(difference, codes))
         rejected.append(student_test(float(difference.mean()), error, 0.95).p <= 0.05)
     assert np.mean(rejected) <= 0.066
 
@@ -228,7 +228,7 @@ def test_a_ranker_without_seeds_has_no_variance_of_seeds():
     arms = seed_problem(rng, 4, 30, 0.5)
     single = [arms[0], arms[1][:1]]
     difference = single[0].mean(axis=0) - single[1][0]
-    of_groups = cluster_error(make_clusters(difference, None))
+    of_groups = cluster_error(sum_by_cluster(difference, None))
     assert seed_error(of_groups, [array[:1] for array in single]) == MeanError(
         of_groups.group_variance, 0.0, pytest.approx(of_groups.degrees_of_freedom)
     )

@@ -18,7 +18,7 @@ from rankwise.metrics.grades import default_metrics
 from rankwise.metrics.metric import UNDEFINED, GroupValues, Metric, check_data, make_targets
 from rankwise.metrics.ranking import Ranking
 from rankwise.metrics.registry import MetricName, get_metric, get_metrics
-from rankwise.metrics.shared_items import ComparedItems, error_of_mean, items_of_groups
+from rankwise.metrics.shared_items import ComparedItems, dyadic_robust_error, items_of_groups
 from rankwise.metrics.survival import SurvivalRanking, read_survival
 from rankwise.validation import check_float_array, check_option
 
@@ -237,7 +237,7 @@ def evaluate(
         if undefined == "nan" and n_undefined:
             mean = low = high = np.nan
         else:
-            filled = with_shared_items(by_group._replace(values=values), data.compared)
+            filled = with_error_for_shared_items(by_group._replace(values=values), data.compared)
             mean, low, high = metric.interval(filled, confidence)
         rows.append(EvaluationRow(metric.name, mean, len(values), n_undefined, low, high))
         per_group[metric.name] = values
@@ -344,7 +344,9 @@ def _read_relevance(
     return _CheckedData(ranking, names, compared)
 
 
-def with_shared_items(by_group: GroupValues, compared: ComparedItems | None) -> GroupValues:
+def with_error_for_shared_items(
+    by_group: GroupValues, compared: ComparedItems | None
+) -> GroupValues:
     """Values of comparisons with an error of their mean that allows for shared items.
 
     Parameters
@@ -361,7 +363,7 @@ def with_shared_items(by_group: GroupValues, compared: ComparedItems | None) -> 
     is_value_of_comparison = len(by_group.values) == len(compared.first)
     if not is_value_of_comparison:  # a pooled metric has one value
         return by_group
-    error = error_of_mean(by_group.values, by_group.weights, compared)
+    error = dyadic_robust_error(by_group.values, by_group.weights, compared)
     return by_group._replace(
         error=error.standard_error, degrees_of_freedom=error.degrees_of_freedom
     )

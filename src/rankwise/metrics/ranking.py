@@ -60,7 +60,7 @@ class GroupedTargets:
     @cached_property
     def ideal_order(self) -> Indices:
         """Rows by group, highest y first."""
-        return self.sort_by_group(np.argsort(self.y)[::-1])
+        return self.stable_sort_by_group(np.argsort(self.y)[::-1])
 
     @cached_property
     def level_starts(self) -> Indices:
@@ -115,7 +115,7 @@ class GroupedTargets:
         first_run_of_group = np.searchsorted(inner_starts, self.group_starts)
         return np.asarray(np.add.reduceat(pairs_of_run, first_run_of_group))
 
-    def sort_by_group(self, order: Indices) -> Indices:
+    def stable_sort_by_group(self, order: Indices) -> Indices:
         """Sort rows by group; the order inside each group is preserved."""
         order = np.ascontiguousarray(order)
         if self.n_groups == 1:
@@ -167,7 +167,7 @@ class Ranking:
             )
         else:
             highest_first = np.argsort(score)[::-1]
-            self._order = targets.sort_by_group(highest_first)
+            self._order = targets.stable_sort_by_group(highest_first)
         self.tied_run_starts = find_run_starts(score[self._order], targets.group_starts)
         self.has_ties = len(self.tied_run_starts) < len(score)
         self._order_by_tie_rule: dict[str, Indices] = {}
@@ -201,7 +201,8 @@ class Ranking:
         if not self.has_ties:
             return values
         sums = np.add.reduceat(values, self.tied_run_starts, dtype=np.float64)
-        return np.repeat(sums / self.tied_run_sizes, self.tied_run_sizes)
+        mean_of_run = sums / self.tied_run_sizes
+        return np.repeat(mean_of_run, self.tied_run_sizes)
 
     def _break_ties(self, tied_scores: str) -> Indices:
         """The ranked order with each run of tied items sorted by y or by row number."""

@@ -117,7 +117,7 @@ def _gain_ratio(
     ideal_order = targets.ideal_order
     if targets.weights is not None:
         gains *= targets.weights
-        ideal_order = targets.sort_by_group(np.argsort(-gains))
+        ideal_order = targets.stable_sort_by_group(np.argsort(-gains))
     places = np.arange(1, targets.group_sizes.max() + 1)
     discount_of_place = 1 / np.log2(np.maximum(places + discount_shift, 2))
     if k is not None:
@@ -246,21 +246,23 @@ def average_precision(
     >>> round(average_precision([1, 0, 1, 0], [4, 3, 2, 1]), 4)
     0.8333
     """
-    is_relevant = _is_relevant(ranking, relevant)[ranking.order(tied_scores)]
     targets = ranking.targets
-    # Relevant items down to each relevant item; 0 at the others
+    order = ranking.order(tied_scores)
+    is_relevant = _is_relevant(ranking, relevant)[order]
+    # Number of relevant items from the top down to each relevant item; 0 at the others
     if ranking.has_ties and tied_scores == "average":
         hits_so_far = _expected_hits(ranking, is_relevant)
     else:
         hits_so_far = np.where(is_relevant, targets.cumsum_by_group(is_relevant), 0)
     precisions = hits_so_far / targets.place_in_group
-    ideal_sum = targets.sum_by_group(is_relevant)
+    n_relevant = targets.sum_by_group(is_relevant)
+    largest_sum = n_relevant
     if k is not None:
         precisions[targets.place_in_group > k] = 0.0
         if normalizer == "attainable":
-            ideal_sum = np.minimum(ideal_sum, k)
+            largest_sum = np.minimum(n_relevant, k)
     sum_of_precisions = targets.sum_by_group(precisions)
-    return GroupValues(np.minimum(divide(sum_of_precisions, ideal_sum), 1.0))
+    return GroupValues(np.minimum(divide(sum_of_precisions, largest_sum), 1.0))
 
 
 @group_metric("p", "Precision", short="P", choices={"tied_scores": _TIED_SCORES})
@@ -340,9 +342,11 @@ def r_precision(
     is_relevant = _is_relevant(ranking, relevant)
     targets = ranking.targets
     n_relevant = targets.sum_rows_by_group(is_relevant)
+    # The cut-off of each group is its number of relevant items
     cutoff = np.repeat(n_relevant, targets.group_sizes)
     is_within_cutoff = targets.place_in_group <= cutoff
-    hits = targets.sum_by_group(ranking.sort_values(is_relevant, tied_scores) * is_within_cutoff)
+    is_hit = ranking.sort_values(is_relevant, tied_scores) * is_within_cutoff
+    hits = targets.sum_by_group(is_hit)
     return GroupValues(np.minimum(divide(hits, n_relevant), 1.0))
 
 
@@ -416,8 +420,9 @@ def reciprocal_rank(
     >>> reciprocal_rank([0, 1, 1], [3, 2, 1])
     0.5
     """
-    is_relevant = _is_relevant(ranking, relevant)[ranking.order(tied_scores)]
     targets = ranking.targets
+    order = ranking.order(tied_scores)
+    is_relevant = _is_relevant(ranking, relevant)[order]
     runs = _runs_in_random_order(ranking, tied_scores)
 
     # The first run of each group that contains a relevant item
@@ -426,19 +431,19 @@ def reciprocal_rank(
     group_of_run = _group_of_position(targets, runs.starts[runs_with_relevant])
     defined_groups, first_index = np.unique(group_of_run, return_index=True)
     first_run = runs_with_relevant[first_index]
-
-    # The first relevant item is at any of the first n − r + 1 places of that run
     n_above = targets.place_in_group[runs.starts[first_run]] - 1
-    n = runs.sizes[first_run]
-    r = n_relevant_of_run[first_run]
+    n_items = runs.sizes[first_run]
+    n_relevant = n_relevant_of_run[first_run]
+
+    # Expectation over the place of the first relevant item in that run
     values = np.full(targets.n_groups, np.nan)
-    for bucket, offset, is_valid in _pad_in_buckets(n - r + 1):
-        # probability of a relevant item at each place of the run, given none above it in the run
-        n_not_above = n[bucket, None] - offset
-        conditional_probability = np.where(is_valid, r[bucket, None] / n_not_above, 0.0)
-        probability = _probability_of_stopping(conditional_probability)
+    n_possible_places = n_items - n_relevant + 1
+    for bucket, offset, is_valid in _pad_in_buckets(n_possible_places):
+        n_remaining = n_items[bucket, None] - offset
+        probability_if_none_before = np.where(is_valid, n_relevant[bucket, None] / n_remaining, 0.0)
+        probability_of_first = _probability_of_stopping(probability_if_none_before)
         place = n_above[bucket, None] + offset + 1
-        expected_reciprocal = probability / place
+        expected_reciprocal = probability_of_first / place
         if k is not None:
             expected_reciprocal[place > k] = 0.0
         values[defined_groups[bucket]] = expected_reciprocal.sum(axis=1)
@@ -733,12 +738,12 @@ def _probability_that_none_is_drawn(
     return np.asarray(probability)
 
 
-def _probability_of_stopping(conditional: Array) -> Array:
+def _probability_of_stopping(probability_if_reached: Array) -> Array:
     """Probability of stopping at each place, from the probabilities given that it is reached.
 
     Parameters
     ----------
-    conditional : ndarray of shape (n_lists, n_places)
+    probability_if_reached : ndarray of shape (n_lists, n_places)
         Probability of stopping at each place of each list, if the place is reached.
 
     Examples
@@ -746,10 +751,10 @@ def _probability_of_stopping(conditional: Array) -> Array:
     >>> _probability_of_stopping(np.array([[0.5, 0.5, 1.0]]))
     array([[0.5 , 0.25, 0.25]])
     """
-    probability_of_passing = np.cumprod(1.0 - conditional, axis=1)
-    first_is_reached = np.ones((len(conditional), 1))
+    probability_of_passing = np.cumprod(1.0 - probability_if_reached, axis=1)
+    first_is_reached = np.ones((len(probability_if_reached), 1))
     probability_of_reaching = np.hstack([first_is_reached, probability_of_passing[:, :-1]])
-    return conditional * probability_of_reaching
+    return probability_if_reached * probability_of_reaching
 
 
 def _pad_in_buckets(
@@ -768,11 +773,12 @@ def _pad_in_buckets(
     [1] [[0]]
     [0 2] [[0, 1, 2, 0], [0, 1, 2, 3]]
     """
-    # lengths in (2^(e−1), 2^e] have the exponent e
+    # Lists whose lengths are within a factor of two, (2^(e−1), 2^e], are padded to one matrix
     _, exponents = np.frexp(lengths - 0.5)
     for exponent in np.unique(exponents):
         lists = np.flatnonzero(exponents == exponent)
         longest = lengths[lists].max()
         place = np.arange(longest)
         is_valid = place < lengths[lists, None]
-        yield lists, np.where(is_valid, place, 0), is_valid
+        offset = np.where(is_valid, place, 0)
+        yield lists, offset, is_valid

@@ -166,14 +166,15 @@ def interpolated_precision(
     """Largest precision at or after the rank where this recall is reached; 0 if it never is."""
     is_relevant = judged.is_relevant(min_relevant_grade)
     places_of_relevant = np.flatnonzero(is_relevant)
-    n_retrieved_relevant = len(places_of_relevant)
+    n_retrieved = len(places_of_relevant)
     # Relevant documents that reach the recall, rounded as in trec_eval
     n_needed = int(recall_level * judged.n_relevant(min_relevant_grade) + 0.9)
-    if n_needed > n_retrieved_relevant or n_retrieved_relevant == 0:
+    if n_needed > n_retrieved or n_retrieved == 0:
         return 0.0
+    # Largest precision at or below the place where the recall is reached
     precision_at_place = np.cumsum(is_relevant) / np.arange(1, len(is_relevant) + 1)
-    first_place = int(places_of_relevant[max(n_needed, 1) - 1])
-    return float(precision_at_place[first_place:].max())
+    place_of_recall = int(places_of_relevant[max(n_needed, 1) - 1])
+    return float(precision_at_place[place_of_recall:].max())
 
 
 def judged_share(judged: JudgedList, k: int | None) -> float:

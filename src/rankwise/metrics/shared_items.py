@@ -63,10 +63,6 @@ class ComparedItems(NamedTuple):
         """Items of the selected comparisons."""
         return ComparedItems(self.first[rows], self.second[rows])
 
-    def variance(self, deviations: Array) -> float:
-        """Variance of a sum of terms; see `dyadic_robust_variance`."""
-        return dyadic_robust_variance(deviations, self.first, self.second)
-
 
 class ErrorOfMean(NamedTuple):
     """Standard error of a mean, and the degrees of freedom of Student's t."""
@@ -112,7 +108,7 @@ def items_of_groups(items: ArrayLike, groups: Groups) -> ComparedItems:
     return ComparedItems(first, second)
 
 
-def error_of_mean(values: Array, weights: Array | None, items: ComparedItems) -> ErrorOfMean:
+def dyadic_robust_error(values: Array, weights: Array | None, items: ComparedItems) -> ErrorOfMean:
     """Dyadic-robust standard error of the mean of the defined values of comparisons.
 
     Parameters
@@ -124,18 +120,20 @@ def error_of_mean(values: Array, weights: Array | None, items: ComparedItems) ->
     items : ComparedItems
         Their items.
     """
-    is_defined = np.flatnonzero(~np.isnan(values))
-    n_defined = len(is_defined)
+    defined = np.flatnonzero(~np.isnan(values))
+    n_defined = len(defined)
     if n_defined < 2:
         return ErrorOfMean(np.nan, 0)
-    defined_values = values[is_defined]
-    defined_items = items.take(is_defined)
+    defined_values = values[defined]
+    defined_items = items.take(defined)
     weight_in_mean = np.full(n_defined, 1 / n_defined)
-    if weights is not None and weights[is_defined].any():
-        weight_in_mean = weights[is_defined] / weights[is_defined].sum()
+    if weights is not None and weights[defined].any():
+        weight_in_mean = weights[defined] / weights[defined].sum()
+    # Contribution of each comparison to the error of the mean; those that share an item correlate
     mean = weight_in_mean @ defined_values
-    variance = defined_items.variance(weight_in_mean * (defined_values - mean))
-    return ErrorOfMean(float(np.sqrt(variance)), defined_items.n_items - 1)
+    contributions = weight_in_mean * (defined_values - mean)
+    variance = dyadic_robust_variance(contributions, defined_items.first, defined_items.second)
+    return ErrorOfMean(float(np.sqrt(variance)), degrees_of_freedom=defined_items.n_items - 1)
 
 
 def dyadic_robust_mean(
@@ -231,7 +229,7 @@ def errors_of_means(values: Numbers, weights: Array, items: ComparedItems) -> Ar
     """
     standard_errors = []
     for column in np.asarray(values, dtype=np.float64).T:
-        standard_errors.append(error_of_mean(column, weights, items).standard_error)
+        standard_errors.append(dyadic_robust_error(column, weights, items).standard_error)
     return np.array(standard_errors)
 
 

@@ -138,6 +138,7 @@ class Bounds:
         for lower, upper in self.by_query.values():
             lower_values.append(lower.value)
             upper_values.append(upper.value)
+        # From the lower end for the worst grades to the upper end for the best ones
         low = mean_interval(np.array(lower_values), confidence)["low"]
         high = mean_interval(np.array(upper_values), confidence)["high"]
         return low, high
@@ -413,15 +414,18 @@ def fewest_to_flip(problems: list[UnjudgedQuery]) -> int | None:
 
 def _largest_sums_by_count(problems: list[UnjudgedQuery], limit: int) -> Array:
     """Return the largest sum with at most c relevant documents in all queries, c = 0 … limit."""
-    # sums[c]: largest sum over the queries so far with at most c relevant documents
+    # sums[c]: largest sum over the queries so far with at most c relevant documents.
+    # One more query: the maximum over how many of the c documents are of this query
     sums = np.zeros(1)
     for problem in problems:
         values = problem.largest_values_by_count(limit)
-        new_sums = np.full(min(len(sums) + len(values) - 1, limit + 1), -np.inf)
-        # n_relevant documents of this query, and the remaining ones of the earlier queries
-        for n_relevant, value in enumerate(values.tolist()):
-            affected = new_sums[n_relevant : n_relevant + len(sums)]
-            np.maximum(affected, sums[: len(affected)] + value, out=affected)
+        new_length = min(len(sums) + len(values) - 1, limit + 1)
+        new_sums = np.full(new_length, -np.inf)
+        for n_of_query, value_of_query in enumerate(values.tolist()):
+            counts = slice(n_of_query, n_of_query + len(sums))
+            n_counts = len(new_sums[counts])
+            sums_with_query = sums[:n_counts] + value_of_query
+            new_sums[counts] = np.maximum(new_sums[counts], sums_with_query)
         sums = np.maximum.accumulate(new_sums)
     return sums
 

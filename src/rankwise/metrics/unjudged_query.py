@@ -121,6 +121,7 @@ class LinearQuery:
 
     def largest_values_by_count(self, limit: int) -> Array:
         """Return the largest value with at most c relevant unjudged documents."""
+        # With c = 0 … limit relevant documents these are the ones of largest weight
         positive_weights = self.weights[self.weights > 0.0]
         largest_weights = np.sort(positive_weights)[::-1][:limit]
         gains = np.concatenate([[0.0], np.cumsum(largest_weights)])

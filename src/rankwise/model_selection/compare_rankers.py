@@ -33,7 +33,7 @@ from rankwise.model_selection.comparison_input import (
     PairedValues,
     read_values,
 )
-from rankwise.model_selection.paired_tests import make_clusters
+from rankwise.model_selection.paired_tests import sum_by_cluster
 from rankwise.runtime.threads import single_threaded
 
 DEFAULT_RUN_METRIC = "nDCG@10"
@@ -294,7 +294,7 @@ def _warn_about_differences(paired: PairedValues, settings: ComparisonSettings) 
         n_different = int((difference != 0.0).sum())
         if len(difference) < 2 or n_different == 0:
             continue
-        cluster_sums = make_clusters(difference, paired.clusters).sums
+        cluster_sums = sum_by_cluster(difference, paired.clusters).sums
         if n_different < FEW_DIFFERENT:
             pairs_with_few_different_groups.append(f"{a} and {b} ({n_different})")
         elif _skewness(cluster_sums) ** 2 / len(cluster_sums) > LARGE_SKEW:

@@ -29,12 +29,12 @@ from rankwise.model_selection.paired_tests import (
     groups_needed,
     groups_to_flip,
     holm,
-    make_clusters,
     randomization_tests,
     seed_error,
     shared_item_error,
     signed_rank_p,
     student_test,
+    sum_by_cluster,
 )
 from rankwise.validation import check_option
 
@@ -542,7 +542,7 @@ def difference_without_rounding(values_a: Array, values_b: Array, largest_value:
 def _mean_error(paired: PairedValues, pair: tuple[str, str], difference: Array) -> MeanError:
     """Variance of the mean difference over groups, clusters or compared items, and seeds."""
     if paired.items is None:
-        error = cluster_error(make_clusters(difference, paired.clusters))
+        error = cluster_error(sum_by_cluster(difference, paired.clusters))
     else:
         error = shared_item_error(difference, paired.items)
     values_of_pair = [paired.values[name] for name in pair]
@@ -575,7 +575,7 @@ def _run_tests(
             "seeds to compare these models rather than the ways of training."
         )
     if settings.test == "randomization":
-        clusters = [make_clusters(difference, paired.clusters) for difference in differences]
+        clusters = [sum_by_cluster(difference, paired.clusters) for difference in differences]
         return randomization_tests(clusters, settings.confidence)
     if paired.clusters is not None:
         raise ValueError("test='wilcoxon' ignores clusters; use test='t' or test='randomization'.")

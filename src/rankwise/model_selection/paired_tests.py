@@ -15,7 +15,7 @@ import scipy.stats
 from scipy.special import nctdtr, stdtr, stdtrit
 
 from rankwise.arrays import Array, Indices
-from rankwise.metrics.shared_items import ComparedItems, error_of_mean
+from rankwise.metrics.shared_items import ComparedItems, dyadic_robust_error
 
 EXACT_LIMIT = 100  # groups up to which the signed-rank test is exact
 ALL_SUBSETS = 16  # units up to which the randomization test enumerates all sign patterns
@@ -82,9 +82,9 @@ class Clusters(NamedTuple):
     sizes: Array
 
 
-def make_clusters(difference: Array, codes: Indices | None) -> Clusters:
+def sum_by_cluster(difference: Array, codes: Indices | None) -> Clusters:
     """Add up differences by cluster; without codes each group is a cluster."""
-    if codes is None:
+    if codes is None:  # each group is a cluster
         return Clusters(difference, np.ones(len(difference)))
     sizes = np.bincount(codes).astype(np.float64)
     sums = np.bincount(codes, difference).astype(np.float64, copy=False)
@@ -124,7 +124,7 @@ def cluster_error(clusters: Clusters) -> MeanError:
 
 def shared_item_error(difference: Array, items: ComparedItems) -> MeanError:
     """Variance of the mean over groups that are comparisons of two items, which may share items."""
-    error = error_of_mean(difference, None, items)
+    error = dyadic_robust_error(difference, None, items)
     if np.isnan(error.standard_error):
         return MeanError(np.nan, 0.0, 0.0)
     return MeanError(error.standard_error**2, 0.0, error.degrees_of_freedom)
@@ -243,13 +243,16 @@ def randomization_tests(
 
 def _test_from_subset_means(subset_means: Array, n_subsets: int, confidence: float) -> MeanTest:
     """P-value and interval from the means over the nonempty subsets."""
-    # Empty subsets have no mean, and count on both sides
+    # Flipping the signs of a subset raises the mean difference exactly if the mean of the subset is
+    # below 0: p is twice the share of such subsets, or of those above 0. The empty subset changes
+    # nothing and counts on both sides
     n_empty = n_subsets - len(subset_means)
     n_below = n_empty + int((subset_means <= 0.0).sum())
     n_above = n_empty + int((subset_means >= 0.0).sum())
     p = min(1.0, 2.0 * min(n_below, n_above) / n_subsets)
 
-    # The interval contains the means that are not rejected: quantiles of the subset means
+    # With another true difference δ, "below 0" becomes "below δ". So the interval of the δ that are
+    # not rejected has quantiles of the subset means as ends
     alpha = 1.0 - confidence + RELATIVE_ROUNDING
     n_outside = int(np.floor(n_subsets * alpha / 2.0 - n_empty)) + 1
     if n_outside < 1 or n_outside > len(subset_means):
