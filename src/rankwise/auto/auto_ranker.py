@@ -12,13 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array, Indices
-from rankwise.auto.budgeted_evaluation import (
-    Evaluated,
-    EvaluationPlan,
-    Skipped,
-    evaluate_members,
-    plan_hold_out,
-)
+from rankwise.auto.budgeted_evaluation import Evaluated, EvaluationPlan, Skipped, plan_hold_out
 from rankwise.auto.comparison_checks import (
     check_comparison_arguments,
     read_pairs_of_rows,
@@ -47,7 +41,7 @@ from rankwise.auto.evaluated_member import EvaluatedMember
 from rankwise.auto.fit_arguments import check_time_limit, seed_from
 from rankwise.auto.item_views import FittedViews, fit_views, views_of_matrix, views_of_table
 from rankwise.auto.later_groups import evaluate_later_groups
-from rankwise.auto.member_table import announce, print_result, progress_of_members, table_row
+from rankwise.auto.member_table import evaluate_with_log, table_row
 from rankwise.auto.member_training import TrainedStack, train_members, training_notes
 from rankwise.auto.members import requested_members
 from rankwise.auto.stacking import Stacking
@@ -590,21 +584,8 @@ class AutoRanker(RankerMixin, BaseEstimator):
         self, members: dict[str, Any], plan: EvaluationPlan
     ) -> dict[str, EvaluatedMember]:
         """Evaluate the members, and begin the table of members, without their weights."""
-        is_verbose = bool(self.verbose)
         columns = column_facts(self.table_)
-        announce(columns, members, plan.hold_out, self.time_limit, is_verbose)
-        progress = progress_of_members(len(members), is_verbose)
-        n_done = 0
-
-        def show_progress(result: Evaluated | Skipped) -> None:
-            nonlocal n_done
-            n_done += 1
-            progress.update(n_done)
-            if is_verbose:
-                print_result(result, self.scoring_)
-
-        results = evaluate_members(members, plan, show_progress)
-        progress.close()
+        results = evaluate_with_log(members, plan, columns, is_verbose=bool(self.verbose))
         self.members_ = [table_row(result) for result in results]
         evaluated = {}
         for result in results:

@@ -13,6 +13,7 @@ from sklearn.pipeline import Pipeline
 from rankwise.arrays import Array, Indices
 from rankwise.auto.evaluated_member import EvaluatedMember, as_pipeline
 from rankwise.auto.expected_time import FOREIGN_FOLDS
+from rankwise.auto.linear_member import LinearMember
 from rankwise.auto.member_features import candidate_features, feature_shape
 from rankwise.auto.members import CandidateMember
 from rankwise.auto.stacking import is_worse
@@ -21,12 +22,10 @@ from rankwise.auto.tree_features import blocks_of_groups
 from rankwise.auto.tree_member import evaluate_trees
 from rankwise.graphs.supervision import make_target
 from rankwise.metrics.by_group import check_defined, check_scoring, nanmean
-from rankwise.model_selection.candidate_grid import CandidateGrid
 from rankwise.model_selection.scorer import predict_items
 from rankwise.rankers.base import RankerMixin
 from rankwise.rankers.out_of_core import SufficientStatistics
 from rankwise.rankers.pipelines import final_estimator, transform_step
-from rankwise.rankers.rank_rls import RankRLSTask
 from rankwise.runtime.threads import ENTRY_OF_TREE, n_threads_for
 
 N_ALPHAS = 13  # decades from the largest default alpha; more are not needed for scaled features
@@ -105,7 +104,7 @@ def _fit_arguments(estimator: Any, data: TrainingData, rows: Indices) -> dict[st
     elif group_argument is not None:
         arguments[group_argument] = group_of_item[rows]
     if weight is not None:
-        has_weights_of_groups = group_argument in ("qid", "group_id")
+        has_weights_of_groups = group_argument in ("qid", "group_id")  # as in XGBoost
         if "sample_weight" not in parameters or has_weights_of_groups:
             raise ValueError("it takes no weights of items")
         arguments["sample_weight"] = weight[rows]
@@ -126,14 +125,12 @@ def _evaluate_candidate(entry: CandidateMember, hold_out: HoldOut, seed: int) ->
     """Select alpha, one value per decade, by exact hold-out."""
     data = hold_out.data
     features = candidate_features(entry, data, seed)
-    ranker = entry.ranker(features.R)
-    ranker.n_features_in_ = features.R.shape[1]
-    task = RankRLSTask(ranker, features.R, data.loss(entry.cost, entry.ties))
+    loss = data.loss(entry.cost, entry.ties)
+    member = LinearMember(entry.ranker(features.R), features.R, loss)
 
     # two default alphas in each decade: take every second one, from the largest on
-    default_alphas = task.default_values("alpha")
-    alphas = default_alphas[::-2][:N_ALPHAS]
-    scores = task.held_out(hold_out.folds, CandidateGrid({"alpha": alphas}))[:, 0]
+    alphas = member.default_alphas()[::-2][:N_ALPHAS]
+    scores = member.held_out_scores(hold_out.folds, alphas)
     by_unit = hold_out.evaluate(scores)
     best = _best_alpha(by_unit, scores, hold_out)
     alpha = float(alphas[best])
@@ -141,7 +138,7 @@ def _evaluate_candidate(entry: CandidateMember, hold_out: HoldOut, seed: int) ->
     if hold_out.is_sample:
         train = partial(fit_candidate, entry, alpha, features.steps, hold_out.all_data)
     else:  # while the features are in memory
-        train = partial(as_pipeline, features.steps, task.train(alpha=alpha))
+        train = partial(as_pipeline, features.steps, member.fit(alpha))
     return EvaluatedMember(alpha, scores[:, best].copy(), by_unit[:, best], train, entry.view)
 
 

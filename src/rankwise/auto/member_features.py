@@ -40,7 +40,7 @@ def candidate_features(entry: CandidateMember, data: TrainingData, seed: int) ->
             "drop it from members=",
             n_matrices=FEATURE_COPIES,
         )
-    scaler, scaled = data.scaled(entry.view, entry.scaling)
+    scaler, scaled = data.scaled_view(entry.view, entry.scaling)
     if entry.expansion == "linear":
         return MemberFeatures([scaler], scaled)
 

@@ -6,7 +6,13 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from rankwise.auto.budgeted_evaluation import Evaluated, Skipped, sum_of_expected_seconds
+from rankwise.auto.budgeted_evaluation import (
+    Evaluated,
+    EvaluationPlan,
+    Skipped,
+    evaluate_members,
+    sum_of_expected_seconds,
+)
 from rankwise.auto.evaluated_member import note_of_trees
 from rankwise.auto.training_data import HoldOut
 from rankwise.metrics.by_group import mean_interval
@@ -14,6 +20,42 @@ from rankwise.preprocessing.column_types import ColumnInfo
 from rankwise.runtime.progress import Progress
 
 LONG_SECONDS = 3.0  # of work that is announced on a terminal
+
+
+def evaluate_with_log(
+    members: dict[str, Any],
+    plan: EvaluationPlan,
+    columns: Sequence[ColumnInfo],
+    *,
+    is_verbose: bool,
+) -> list[Evaluated | Skipped]:
+    """Evaluate the members, with progress or a line for each on standard error.
+
+    Parameters
+    ----------
+    members : dict
+        Members by name.
+    plan : EvaluationPlan
+        Data, seed and budget.
+    columns : sequence of ColumnInfo
+        Columns of a table.
+    is_verbose : bool
+        Whether each member is printed.
+    """
+    announce(columns, members, plan.hold_out, plan.time_limit, is_verbose)
+    progress = progress_of_members(len(members), is_verbose)
+    n_done = 0
+
+    def show_progress(result: Evaluated | Skipped) -> None:
+        nonlocal n_done
+        n_done += 1
+        progress.update(n_done)
+        if is_verbose:
+            print_result(result, plan.hold_out.metric.name)
+
+    results = evaluate_members(members, plan, show_progress)
+    progress.close()
+    return results
 
 
 def announce(

@@ -102,7 +102,8 @@ class UnitSystems(NamedTuple):
     def mean_square(self) -> float:
         """Mean square of a column over pairs; 1 if all are zero."""
         n_members = self.moments.shape[1]
-        mean_square = np.trace(self.grams.sum(axis=0)) / self.pair_weights.sum() / n_members
+        sum_of_squares = np.trace(self.grams.sum(axis=0))
+        mean_square = sum_of_squares / self.pair_weights.sum() / n_members
         if not mean_square:
             return 1.0
         return float(mean_square)
@@ -124,24 +125,26 @@ class UnitSystems(NamedTuple):
         """
         total_weight = counts @ self.pair_weights
         total_weight = np.where(total_weight > 0, total_weight, 1.0)[:, None]
-        gram = np.tensordot(counts, self.grams, 1) / total_weight[:, :, None]
-        moment = counts @ self.moments / total_weight
-        return _solve_ridge(gram, moment, alpha)
+        sum_of_grams = np.tensordot(counts, self.grams, axes=1)
+        mean_gram = sum_of_grams / total_weight[:, :, None]
+        mean_moment = counts @ self.moments / total_weight
+        return _solve_ridge(mean_gram, mean_moment, alpha)
 
     def weights_without_units(self, counts: NDArray[Any], alpha: float) -> Array:
         """The same without each unit, shape (n_draws, n_units, n_members)."""
+        # each unit as often as it was drawn: (n_draws, n_units), with the axes of one unit
         grams = counts[:, :, None, None] * self.grams
         moments = counts[:, :, None] * self.moments
         pair_weights = counts * self.pair_weights
-        remaining_weight = pair_weights.sum(axis=1, keepdims=True) - pair_weights
-        remaining_weight = np.where(remaining_weight > 0, remaining_weight, np.inf)[:, :, None]
-        remaining_gram = grams.sum(axis=1, keepdims=True) - grams
-        remaining_moment = moments.sum(axis=1, keepdims=True) - moments
-        return _solve_ridge(
-            remaining_gram / remaining_weight[:, :, :, None],
-            remaining_moment / remaining_weight,
-            alpha,
-        )
+
+        # sums over the other units
+        gram_without = grams.sum(axis=1, keepdims=True) - grams
+        moment_without = moments.sum(axis=1, keepdims=True) - moments
+        weight_without = pair_weights.sum(axis=1, keepdims=True) - pair_weights
+        weight_without = np.where(weight_without > 0, weight_without, np.inf)[:, :, None]
+        mean_gram = gram_without / weight_without[:, :, :, None]
+        mean_moment = moment_without / weight_without
+        return _solve_ridge(mean_gram, mean_moment, alpha)
 
 
 def _solve_ridge(gram: Array, moment: Array, alpha: float) -> Array:
@@ -176,7 +179,7 @@ class Stacking:
         self._hold_out = hold_out
         self._how = how
         self._metric_of_members = np.stack([member.by_unit for member in members], axis=1)
-        self._scaled_scores = hold_out.scaled(held_out_scores)
+        self._scaled_scores = hold_out.scale_in_units(held_out_scores)
         self.n_units = len(self._metric_of_members)
         if self._has_stack:
             self._systems = unit_systems(self._scaled_scores, hold_out)
@@ -211,7 +214,8 @@ class Stacking:
             is_out_of_bag[drawn] = False
             sum_of_metric[is_out_of_bag] += combination.by_unit[is_out_of_bag]
             n_evaluated += is_out_of_bag
-        return np.where(n_evaluated > 0, sum_of_metric / np.maximum(n_evaluated, 1.0), np.nan)
+        mean_metric = sum_of_metric / np.maximum(n_evaluated, 1.0)
+        return np.where(n_evaluated > 0, mean_metric, np.nan)
 
     def _combinations(self, draws: Sequence[Indices]) -> Iterator[Stack]:
         """The combination for each draw of units."""

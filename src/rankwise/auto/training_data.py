@@ -82,19 +82,19 @@ class TrainingData:
 
     def loss(self, cost: str, ties: str) -> SquaredLoss:
         """The squared loss of the pairs, which members of equal cost share."""
-        options = cost, ties
-        if options not in self._losses:
+        if (cost, ties) not in self._losses:
             n_items = self.graph.n_items
-            self._losses[options], _ = ranking_loss(n_items, self.target, cost, ties, "pairs", 0.0)
-        return self._losses[options]
+            loss, _ = ranking_loss(n_items, self.target, cost, ties, group_weight="pairs", beta=0.0)
+            self._losses[cost, ties] = loss
+        return self._losses[cost, ties]
 
-    def scaled(self, view: str, scaling: Scaling) -> ScaledView:
+    def scaled_view(self, view: str, scaling: Scaling) -> ScaledView:
         """A view with scaled columns, which members of equal scaling share."""
-        key = scaling, view
-        if key not in self._scaled_views:
+        if (scaling, view) not in self._scaled_views:
             n_dense = self.views["dense"].shape[1]
-            self._scaled_views[key] = scale_view(self.views[view], n_dense, scaling, self.groups)
-        return self._scaled_views[key]
+            scaled = scale_view(self.views[view], n_dense, scaling, self.groups)
+            self._scaled_views[scaling, view] = scaled
+        return self._scaled_views[scaling, view]
 
     def labels(self, rows: Indices) -> Indices | None:
         """Group numbers of the selected items; None if there are no groups."""
@@ -120,12 +120,13 @@ class TrainingData:
         group_of_item = self.graph.groups
         shuffled_groups = rng.permutation(self.graph.n_groups)
         sizes = np.bincount(group_of_item)[shuffled_groups]
-        n_whole_groups = np.searchsorted(np.cumsum(sizes), n_sample, side="right")
+        n_items_until_group = np.cumsum(sizes)
+        n_whole_groups = np.searchsorted(n_items_until_group, n_sample, side="right")
         n_groups = max(LIST_FOLDS, n_whole_groups)
         rows = np.flatnonzero(np.isin(group_of_item, shuffled_groups[:n_groups]))
         if len(rows) <= 2 * n_sample:
             return rows
-        return np.sort(rng.permutation(rows)[:n_sample])  # long groups
+        return np.sort(rng.permutation(rows)[:n_sample])  # parts of long groups
 
 
 def check_data(
@@ -138,7 +139,9 @@ def check_data(
     """Check y, groups and weights as `RankRLS.fit` does; several outputs are refused."""
     target = read_y(y, groups, sample_weight)
     n_items = views["dense"].shape[0]
-    loss, output_shape = ranking_loss(n_items, target, "magnitude", "include", "pairs", 0.0)
+    loss, output_shape = ranking_loss(
+        n_items, target, cost="magnitude", ties="include", group_weight="pairs", beta=0.0
+    )
     if output_shape and output_shape[0] > 1:
         raise ValueError(
             f"y has {output_shape[0]} outputs; AutoRanker learns one output, so fit one for each "
@@ -277,7 +280,7 @@ class HoldOut:
         units = Groups(self.unit, np.unique(self.unit))
         return GroupedRelevance(graph.y.reshape(graph.n_items, -1), units, graph.item_weights)
 
-    def scaled(self, scores: Array) -> Array:
+    def scale_in_units(self, scores: Array) -> Array:
         """Columns of held-out scores with mean 0 and standard deviation 1 in each unit."""
         codes = self.unit
         if not self.graph.has_relevance and self.data.groups is None:
