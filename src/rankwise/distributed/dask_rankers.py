@@ -580,6 +580,7 @@ class ClusterLoss(PairwiseLoss):
     def at(self, f: Array) -> LossValue:
         """Evaluate in one pass over all blocks; each Hessian product is one more pass."""
         self.n_evaluations += 1
+        # Of each block: value, gradient and fields of the plane, times the weight of its pairs
         terms_of_blocks = self._compute_by_block(_weighted_terms, f)
         value, gradient, *plane_fields = (
             sum(terms) / self.total_weight for terms in zip(*terms_of_blocks, strict=True)

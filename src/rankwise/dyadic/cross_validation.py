@@ -140,7 +140,7 @@ class DyadicTask(TableTask):
         cv = read_splits(cv)
         if isinstance(cv, str):
             check_option("cv", cv, ("auto",))
-        holds_out_one = cv is None or isinstance(cv, str)
+        holds_out_one = cv is None or isinstance(cv, str)  # "auto": one if there is a shortcut
         if self.leave == "rows" and holds_out_one:
             return self._leave_one_row_out(alphas, cv)
         if self.problem.has_closed_form:

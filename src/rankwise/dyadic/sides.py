@@ -159,7 +159,8 @@ class FeatureSide(DecomposedSide):
 
     def subset(self, items: Indices) -> FeatureSide:
         """The side with the selected items only, or itself if these are all."""
-        if len(items) == self.matrix.shape[0]:
+        has_all_items = len(items) == self.matrix.shape[0]
+        if has_all_items:
             return self
         return replace(self, matrix=self.matrix[items])
 
@@ -169,14 +170,15 @@ class FeatureSide(DecomposedSide):
 
     def precondition(self, weight: Array) -> PreconditionedSide:
         """Features with diagonal ``Rᵀ H R``; features that are too large stay as they are."""
-        if not self.is_decomposed:  # keep the features, and use only the diagonal of Rᵀ H R
+        # Find features R with the same kernel for which Rᵀ H R is diagonal, for H = diag(weight).
+        if not self.is_decomposed:  # too large: keep the features, and only this diagonal
             if sp.issparse(self.matrix):
                 squared_features = self.matrix.power(2)
             else:
                 squared_features = np.square(self.matrix)
             return PreconditionedSide(self.matrix, np.asarray(squared_features.T @ weight))
 
-        # With H^½ R = U Σ Vᵀ, the features H^(−½) U Σ = R V have the diagonal Σ².
+        # With the singular values H^½ X = U Σ Vᵀ, R = H^(−½) U Σ = X V has Rᵀ H R = Σ².
         root_weight = np.sqrt(weight)[:, None]
         left, singular, right = decompose_features(root_weight * self.centered_features)
         features = np.ascontiguousarray(left * singular / root_weight)
@@ -225,6 +227,7 @@ class FeatureSide(DecomposedSide):
     @property
     def vectors_to_functions(self) -> Array:
         """``Rᵀ U``, from the singular vectors: products of R and U would cancel."""
+        # R = U Σ Vᵀ: weights of the eigenvectors U become weights of the features by Rᵀ U = V Σ.
         _, singular, right = self._singular_value_decomposition
         return right * singular
 
@@ -268,7 +271,8 @@ class KernelSide(DecomposedSide):
 
     def subset(self, items: Indices) -> KernelSide:
         """The side with the selected items only, or itself if these are all."""
-        if len(items) == len(self.matrix):
+        has_all_items = len(items) == len(self.matrix)
+        if has_all_items:
             return self
         return replace(self, matrix=self.matrix[np.ix_(items, items)])
 
@@ -278,12 +282,14 @@ class KernelSide(DecomposedSide):
 
     def precondition(self, weight: Array) -> PreconditionedSide:
         """With ``H^½ K H^½ = V Σ Vᵀ``: ``R = H^(−½) V Σ^½``; negative eigenvalues are dropped."""
+        # Find features R with R Rᵀ = K for which Rᵀ H R is diagonal, for H = diag(weight): with the
+        # eigenvalues H^½ K H^½ = V Σ Vᵀ, R = H^(−½) V Σ^½ has Rᵀ H R = Σ.
         K = self.matrix
         if self.is_centered:
             K = center_kernel(K.copy())
         n_items = len(K)
         root_weight = np.sqrt(weight)[:, None]
-        weighted_kernel = root_weight * K * root_weight.T  # H^½ K H^½
+        weighted_kernel = root_weight * K * root_weight.T
         with allow_threads(n_items**3):
             eigenvalues, vectors = scipy.linalg.eigh(
                 weighted_kernel, check_finite=False, overwrite_a=True
@@ -294,7 +300,7 @@ class KernelSide(DecomposedSide):
         vectors = vectors[:, is_positive]
 
         features = np.ascontiguousarray(vectors / root_weight * np.sqrt(eigenvalues))
-        to_functions = vectors * root_weight / np.sqrt(eigenvalues)
+        to_functions = vectors * root_weight / np.sqrt(eigenvalues)  # R = K to_functions
         if self.is_centered:
             to_functions -= to_functions.mean(axis=0)
         return PreconditionedSide(features, eigenvalues, to_functions)

@@ -324,6 +324,7 @@ class DyadicProblem:
 
         A row of n cells has the degrees of n cells times n/(n − 1): its mean has no degree.
         """
+        # A row of n cells has n − 1 independent differences: its mean has no effect on the loss.
         n_observed_per_row = self.loss.is_observed.sum(axis=1)
         n_observed = n_observed_per_row.sum()
         n_nonempty_rows = np.count_nonzero(n_observed_per_row)
@@ -333,6 +334,9 @@ class DyadicProblem:
         degree_of_cell = self.loss.to_table(self.loss.graph.degrees)
         row_degrees = degree_of_cell.sum(axis=1)
         column_degrees = degree_of_cell.sum(axis=0)
+
+        # Weights whose products approximate the degrees; rows and columns of few scores have more
+        # than their degree, so that the system is well conditioned.
         row_weight = np.maximum(row_degrees / row_degrees.mean(), LEAST_WEIGHT)
         column_weight = np.maximum(column_degrees, LEAST_WEIGHT * column_degrees.mean())
         column_weight *= (n_observed / n_differences) / len(row_weight)

@@ -107,12 +107,12 @@ class AnswerStore:
             )
         self._lock = RLock()
         self._file_ids: list[tuple[int, int]] = []  # of the database and its log
-        with self._reading():
+        with self._locked_database():
             self._db = sqlite3.connect(
                 self.path, timeout=BUSY_SECONDS, check_same_thread=False, isolation_level=None
             )
         try:
-            with self._reading():
+            with self._locked_database():
                 self._check_file()
                 self._prepare_tables(items, accept_changes)
                 self._use_write_ahead_log()
@@ -142,7 +142,7 @@ class AnswerStore:
 
     def ask(self, judge: str, choose: Callable[[], tuple[int, int]]) -> Question:
         """Return the open question of the judge, or a new one about the pair of `choose`."""
-        with self._writing():
+        with self._write_transaction():
             row = self._db.execute(
                 "SELECT id, judge, first, second FROM question "
                 "WHERE judge = ? AND outcome IS NULL AND is_undone = 0",
@@ -157,7 +157,7 @@ class AnswerStore:
         """Store an answer; NotOpenError if this judge has no such open question."""
         if outcome not in OUTCOMES:
             raise ValueError(f"an outcome is one of {', '.join(OUTCOMES)}; got {outcome!r}.")
-        with self._writing():
+        with self._write_transaction():
             update = self._db.execute(
                 "UPDATE question SET outcome = ?, answered = ? WHERE id = ? AND judge = ? "
                 "AND outcome IS NULL AND is_undone = 0",
@@ -176,7 +176,7 @@ class AnswerStore:
         The answer stays in the file, marked as undone. The same question is open again, unless
         one of its items was removed.
         """
-        with self._writing():
+        with self._write_transaction():
             row = self._db.execute(
                 "SELECT id, first, second FROM question WHERE judge = ? AND outcome IS NOT NULL "
                 "AND is_undone = 0 ORDER BY id DESC LIMIT 1",
@@ -233,7 +233,7 @@ class AnswerStore:
         return csv_text(["first", "second", "outcome", "judge", "answered"], rows)
 
     def _fetch_rows(self, query: str, *values: str | None) -> list[Any]:
-        with self._reading():
+        with self._locked_database():
             return self._db.execute(query, values).fetchall()
 
     def _is_empty(self) -> bool:
@@ -271,7 +271,7 @@ class AnswerStore:
         for its transaction.
         """
         self._db.execute("PRAGMA synchronous = FULL")
-        with self._writing():
+        with self._write_transaction():
             is_new = self._is_empty()
             if is_new:
                 self._db.execute(f"PRAGMA application_id = {APPLICATION}")
@@ -351,9 +351,9 @@ class AnswerStore:
         return Question(insertion.lastrowid, judge, first, second)
 
     @contextmanager
-    def _writing(self) -> Iterator[None]:
+    def _write_transaction(self) -> Iterator[None]:
         """Run one transaction, which is on disk at the end, or undone completely."""
-        with self._reading():
+        with self._locked_database():
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 yield
@@ -366,7 +366,7 @@ class AnswerStore:
                 raise
 
     @contextmanager
-    def _reading(self) -> Iterator[None]:
+    def _locked_database(self) -> Iterator[None]:
         """Exclude other threads, and turn errors of SQLite into messages with advice."""
         try:
             with self._lock:

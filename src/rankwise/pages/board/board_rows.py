@@ -18,8 +18,11 @@ DIGITS = 8
 
 def isolated_name(name: object) -> str:
     """A name in Unicode isolates, so that its writing direction does not change the sentence."""
-    text = as_text(name, MAX_NAME).replace("\u2069", "")  # would end the isolation
-    return f"\u2068{text}\u2069"
+    # Between these characters a name from right to left does not reorder the sentence around it.
+    start_of_isolation = "\u2068"
+    end_of_isolation = "\u2069"
+    text = as_text(name, MAX_NAME).replace(end_of_isolation, "")
+    return f"{start_of_isolation}{text}{end_of_isolation}"
 
 
 def describe_rows(board: RankedBoard) -> JsonObject:

@@ -228,11 +228,13 @@ def _describe_meetings(board: Leaderboard, n_matrix_items: int) -> JsonObject:
     meetings = _Meetings(row_of_item[results.first], row_of_item[results.second], results)
     is_in_matrix = (meetings.first < n_matrix_items) & (meetings.second < n_matrix_items)
 
+    # The pairs whose results deviate most from the expected ones
     surprise = _standardized_deviations(results)
-    most_surprising = np.argsort(-np.abs(surprise), kind="stable")[:MAX_SURPRISES]
-    most_surprising = most_surprising[np.abs(surprise[most_surprising]) >= MIN_SURPRISE]
-    surprises = meetings.describe(most_surprising)
-    surprises["surprise"] = short_numbers(surprise[most_surprising], DIGITS)
+    largest_first = np.argsort(-np.abs(surprise), kind="stable")
+    is_surprising = np.abs(surprise[largest_first]) >= MIN_SURPRISE
+    surprising_pairs = largest_first[is_surprising][:MAX_SURPRISES]
+    surprises = meetings.describe(surprising_pairs)
+    surprises["surprise"] = short_numbers(surprise[surprising_pairs], DIGITS)
     return {
         "areVerdicts": _are_verdicts(board),
         "nMatrix": min(n_matrix_items, len(board)),
