@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("pyarrow")
 pytest.importorskip("click")
 
-from rankwise.cli.trained_model import are_ranks
+from rankwise.cli.item_scores import are_ranks
 from tests.cli.shell import run
 
 

@@ -104,7 +104,7 @@ def compare(
     DATA has the items with their true scores. Each RANKER is a model, or a file with one score a
     line; two or more are compared. With --qrels all files are TREC runs.
     """
-    from rankwise.cli.input_files import open_data
+    from rankwise.cli.pair_file import open_data
     from rankwise.datasets.trec import is_trec_run
     from rankwise.model_selection.comparison import CORRECTIONS, TESTS
     from rankwise.validation import check_option
@@ -114,38 +114,47 @@ def compare(
     check_option("--format", format, TABLE_FORMATS)
     options = CompareOptions(test, baseline, correction, confidence, difference)
     terminal.check_files([*paths, retrieval.qrels, items])
-    comparisons: dict[str, Comparison]
+    comparison_of_metric: dict[str, Comparison]
     if retrieval.qrels is not None:
         if len(paths) < 2:
             raise ValueError("compare needs two runs: `rankwise compare --qrels QRELS RUN RUN`.")
-        comparisons = _compare_runs(paths, metric, retrieval, options)
+        comparison_of_metric = _compare_runs(paths, metric, retrieval, options)
     else:
         if len(paths) < 3:
             raise ValueError("compare needs at least two rankers: `rankwise compare DATA A B`.")
-        retrieval.refuse(paths[1])
-        for path in paths[1:]:
+        data, *rankers = paths
+        retrieval.refuse(rankers[0])
+        for path in rankers:
             if is_trec_run(path):
                 raise ValueError(f"{path} is a TREC run; pass the file of judgments as --qrels.")
-        file = open_data(paths[0], table, items, pair_columns)
-        comparisons = _compare_rankers(file, paths[1:], metric, options)
-    judgments: list[NextJudgment] = []
+        file = open_data(data, table, items, pair_columns)
+        comparison_of_metric = _compare_rankers(file, rankers, metric, options)
+    next_judgments: list[NextJudgment] = []
     if retrieval.next_judgments is not None:
-        first = next(iter(comparisons.values()))
-        judgments = first.next_judgments(retrieval.next_judgments)
+        by_first_metric = next(iter(comparison_of_metric.values()))
+        next_judgments = by_first_metric.next_judgments(retrieval.next_judgments)
     if as_json:
-        document = {name: result.to_dict() for name, result in comparisons.items()}
-        if judgments:
-            document["next_judgments"] = {"documents": [entry._asdict() for entry in judgments]}
-        terminal.print_json(document)
+        _print_json(comparison_of_metric, next_judgments)
         return
-    for name, comparison in comparisons.items():
+    for name, comparison in comparison_of_metric.items():
         if format == "text":
             click.echo(name)
             print_comparison(comparison)
         else:
             table_with_title = replace(comparison.table(), title=name)
             click.echo(join_tables([table_with_title], format))
-    print_next_judgments(judgments)
+    print_next_judgments(next_judgments)
+
+
+def _print_json(
+    comparison_of_metric: dict[str, Comparison], next_judgments: list[NextJudgment]
+) -> None:
+    """Print the comparisons, and the documents to judge next, as one JSON document."""
+    document = {name: comparison.to_dict() for name, comparison in comparison_of_metric.items()}
+    if next_judgments:
+        documents = [judgment._asdict() for judgment in next_judgments]
+        document["next_judgments"] = {"documents": documents}
+    terminal.print_json(document)
 
 
 class CompareOptions(NamedTuple):
@@ -162,46 +171,46 @@ def _compare_rankers(
     file: DataFile, rankers: Sequence[Path], metric: tuple[str, ...], options: CompareOptions
 ) -> dict[str, Comparison]:
     """Compare models or files of scores on the items of a file, by each metric."""
-    from rankwise.cli.input_files import PairFile
+    from rankwise.cli.item_scores import open_ranker, overlap_note, score_items
     from rankwise.cli.model_options import metrics_for
-    from rankwise.cli.trained_model import open_ranker
+    from rankwise.cli.pair_file import PairFile
     from rankwise.metrics import evaluate
     from rankwise.model_selection import compare as paired_test
 
-    evaluations: dict[str, Evaluation] = {}
     metrics: list[Metric] = []
-    items = None
-    groups = None
-    survival_scores: dict[str, Array] = {}
+    scores_of_ranker: dict[str, Array] = {}
+    evaluations: dict[str, Evaluation] = {}
     for name, path in zip(unique_names(rankers), rankers, strict=True):
         ranker = open_ranker(path)
-        scores, scored_items = ranker.scores(file)
-        y: Any = scored_items.truth
-        terminal.note(ranker.overlap_note(file, scored_items))
+        scores, items = score_items(ranker, file)
+        terminal.note(overlap_note(ranker, file, items))
         if len(scores) > 1 and (scores == scores[0]).all():
             terminal.note(f"all scores of {name} are equal, so it does not rank anything")
-        if not metrics:
+        y: Any = items.truth
+        if not metrics:  # the default metrics depend on the true scores
             metrics = metrics_for(metric or file.default_metrics, y)
-        evaluations[name] = evaluate(y, scores, scored_items.groups, metrics, undefined="nan")
-        if scored_items.event is not None:
-            survival_scores[name] = scores
-            groups = scored_items.groups
-        if isinstance(file, PairFile):
-            items = file.items_of_comparisons(scored_items)
-    comparisons = {}
+        scores_of_ranker[name] = scores
+        evaluations[name] = evaluate(y, scores, items.groups, metrics, undefined="nan")
+
+    items_of_comparisons = None
+    if isinstance(file, PairFile):
+        items_of_comparisons = file.items_of_comparisons(items)
+    comparison_of_metric = {}
     for tested_metric in metrics:
-        values = {
-            name: result.per_group[tested_metric.name] for name, result in evaluations.items()
+        values_of_ranker = {
+            name: evaluation.per_group[tested_metric.name]
+            for name, evaluation in evaluations.items()
         }
-        comparisons[tested_metric.name] = paired_test(
-            values,
-            items=items,
+        comparison_of_metric[tested_metric.name] = paired_test(
+            values_of_ranker,
+            items=items_of_comparisons,
             metric=tested_metric,
             **options._asdict(),
         )
-    if survival_scores and groups is None:
-        _note_concordances(y, survival_scores, options)
-    return comparisons
+    has_survival_times_in_one_list = items.event is not None and items.groups is None
+    if has_survival_times_in_one_list:
+        _note_concordances(y, scores_of_ranker, options)
+    return comparison_of_metric
 
 
 def _note_concordances(y: Array, scores: dict[str, Array], options: CompareOptions) -> None:
@@ -209,11 +218,13 @@ def _note_concordances(y: Array, scores: dict[str, Array], options: CompareOptio
     from rankwise.metrics import concordance_difference
     from rankwise.model_selection.comparison import pairs_of
 
-    for a, b in pairs_of(list(scores), options.baseline):
-        result = concordance_difference(y, scores[a], scores[b], confidence=options.confidence)
+    for name_a, name_b in pairs_of(list(scores), options.baseline):
+        result = concordance_difference(
+            y, scores[name_a], scores[name_b], confidence=options.confidence
+        )
         interval = f"{result.low:+.4f} to {result.high:+.4f}"
         terminal.note(
-            f"concordance of {a} − {b}: {result.difference:+.4f} "
+            f"concordance of {name_a} − {name_b}: {result.difference:+.4f} "
             f"({100 * options.confidence:g}% interval {interval}, p = {result.pvalue:.2g}), by "
             "leaving out items in turn"
         )
@@ -236,12 +247,12 @@ def _compare_runs(
     unjudged = retrieval.unjudged_rule()
     runs = read_named_runs(paths)
     qrels = read_qrels(retrieval.qrels)
-    comparisons = {}
+    comparison_of_metric = {}
     for metric in get_run_metrics(metrics or DEFAULT_RUN_METRIC):
-        comparisons[metric.name] = paired_test(
+        comparison_of_metric[metric.name] = paired_test(
             runs, qrels=qrels, metric=metric, unjudged=unjudged, **options._asdict()
         )
-    return comparisons
+    return comparison_of_metric
 
 
 def print_comparison(comparison: Comparison) -> None:
@@ -258,10 +269,11 @@ def print_comparison(comparison: Comparison) -> None:
 
 def _narrow_table(table: TextTable) -> TextTable:
     """The table without `WIDE_TABLE_COLUMNS` and with short column names."""
-    columns = [k for k, name in enumerate(table.header) if name not in WIDE_TABLE_COLUMNS]
-    header = [table.header[k] for k in columns]
-    return replace(
-        table,
-        header=[SHORT_COLUMN_NAMES.get(name, name) for name in header],
-        rows=[[row[k] for k in columns] for row in table.rows],
-    )
+    positions = []
+    short_header = []
+    for position, name in enumerate(table.header):
+        if name not in WIDE_TABLE_COLUMNS:
+            positions.append(position)
+            short_header.append(SHORT_COLUMN_NAMES.get(name, name))
+    short_rows = [[row[position] for position in positions] for row in table.rows]
+    return replace(table, header=short_header, rows=short_rows)

@@ -77,8 +77,8 @@ def cv(
     The first --metric selects the best candidate. -o writes its held-out scores, one a line, and
     nan for items without a true score.
     """
-    from rankwise.cli.input_files import open_data
     from rankwise.cli.model_options import make_model
+    from rankwise.cli.pair_file import open_data
     from rankwise.cli.training_input import hold_out, read_training
 
     terminal.check_files([data, items], output, per_group)

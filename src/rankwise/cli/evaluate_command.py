@@ -32,7 +32,7 @@ from rankwise.formatting import csv_text
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from rankwise.cli.input_files import PairFile
+    from rankwise.cli.pair_file import PairFile
     from rankwise.cli.trained_model import TrainedModel
     from rankwise.metrics import Evaluation
 
@@ -72,9 +72,10 @@ def evaluate(
     comparisons of the items of --items. With --qrels all files are TREC runs, and the metrics have
     the conventions of trec_eval.
     """
-    from rankwise.cli.input_files import PairFile, open_data
-    from rankwise.cli.model_options import metrics_for, perfect_score_note
-    from rankwise.cli.trained_model import TrainedModel, open_ranker
+    from rankwise.cli.item_scores import open_ranker, overlap_note, score_items
+    from rankwise.cli.model_options import metrics_for
+    from rankwise.cli.pair_file import PairFile, open_data
+    from rankwise.cli.trained_model import TrainedModel
     from rankwise.datasets.trec import is_trec_run
     from rankwise.metrics import evaluate as evaluate_scores
     from rankwise.metrics import evaluate_runs
@@ -82,8 +83,9 @@ def evaluate(
 
     terminal.check_files([*paths, retrieval.qrels, items], per_group)
     if retrieval.qrels is None and len(paths) == 2 and is_trec_run(paths[0]):
-        retrieval = replace(retrieval, qrels=paths[1])
-        paths = paths[:1]
+        run, qrels = paths
+        retrieval = replace(retrieval, qrels=qrels)
+        paths = (run,)
     if retrieval.qrels is not None:
         result_of_runs = evaluate_runs(
             retrieval.qrels,
@@ -104,7 +106,7 @@ def evaluate(
     retrieval.refuse(model)
     ranker = open_ranker(model)
     file = open_data(data, table, items, pair_columns, weight=weight)
-    scores, scored_items = ranker.scores(file)
+    scores, scored_items = score_items(ranker, file)
     y: Any = scored_items.truth
     metrics = metrics_for(metric or file.default_metrics, y, scored_items.weight)
     result = evaluate_scores(
@@ -116,25 +118,42 @@ def evaluate(
         sample_weight=scored_items.weight,
         confidence=confidence,
     )
-    if all(row.n_undefined == row.n_groups for row in result):
-        terminal.note("no group has items of different scores, so the metrics are undefined")
     if per_group is not None:
         terminal.write_text(per_group, _per_group_text(result, scored_items.groups))
     if as_json:
-        keys = ("metric", "mean", "groups", "undefined", "low", "high")
-        rows = [dict(zip(keys, row, strict=True)) for row in result]
-        terminal.print_json({"ranker": model, "data": data, "items": len(y), "metrics": rows})
+        document = {
+            "ranker": model,
+            "data": data,
+            "items": len(y),
+            "metrics": _metric_rows(result),
+        }
+        terminal.print_json(document)
     else:
         terminal.print_table(result.table())
-    terminal.note(ranker.overlap_note(file, scored_items))
+    _print_notes(result, len(y))
+    terminal.note(overlap_note(ranker, file, scored_items))
     if isinstance(ranker, TrainedModel) and isinstance(file, PairFile):
-        terminal.note(_pairs_note(ranker, file))
+        terminal.note(_model_of_pairs_note(ranker, file))
+
+
+def _metric_rows(result: Evaluation) -> list[dict[str, Any]]:
+    """The metrics for JSON."""
+    keys = ("metric", "mean", "groups", "undefined", "low", "high")
+    return [dict(zip(keys, row, strict=True)) for row in result]
+
+
+def _print_notes(result: Evaluation, n_items: int) -> None:
+    """Note metrics that are undefined, and ask about a leak if no pair is wrong."""
+    from rankwise.cli.model_options import perfect_score_note
+
+    if all(row.n_undefined == row.n_groups for row in result):
+        terminal.note("no group has items of different scores, so the metrics are undefined")
     for row in result:
         if row.name == "disagreement":
-            terminal.note(perfect_score_note(row.name, row.mean, len(y)))
+            terminal.note(perfect_score_note(row.name, row.mean, n_items))
 
 
-def _pairs_note(ranker: TrainedModel, file: PairFile) -> str:
+def _model_of_pairs_note(ranker: TrainedModel, file: PairFile) -> str:
     """The share of wrong comparisons by the model of both items, if the model has one."""
     import numpy as np
 
@@ -149,10 +168,13 @@ def _pairs_note(ranker: TrainedModel, file: PairFile) -> str:
         return ""
     items = file.read_items(ranker)
     assert items.ids is not None
-    rows = file.item_rows(items.ids)
     pairs = file.compared
-    probability = model.predict_above(items.X, rows[pairs.first], rows[pairs.second])
-    wrong = wrong_shares(np.asarray(probability) - 0.5, 0.5 + 0.5 * np.sign(pairs.outcome))
+    row_of_item = file.item_rows(items.ids)
+    probability_of_first = np.asarray(
+        model.predict_above(items.X, row_of_item[pairs.first], row_of_item[pairs.second])
+    )
+    share_won_by_first = 0.5 + 0.5 * np.sign(pairs.outcome)  # 0.5 for a tie
+    wrong = wrong_shares(probability_of_first - 0.5, share_won_by_first)  # NaN for a tie
     decided = np.flatnonzero(~np.isnan(wrong))
     result = dyadic_robust_mean(wrong[decided], pairs.first[decided], pairs.second[decided])
     return (

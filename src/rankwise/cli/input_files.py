@@ -1,42 +1,29 @@
-"""Input files of commands: models, items, comparisons, and files of scores."""
+"""Files of items that commands read."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict, Unpack, cast
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator
-from sklearn.model_selection import GroupKFold
 
-from rankwise.arrays import Array, Indices, Labels, Texts
 from rankwise.cli import terminal
-from rankwise.cli.pair_options import PairOptions
 from rankwise.cli.shared_options import TableOptions, split_names
-from rankwise.datasets import RankingData, read_pairs, read_ranking
-from rankwise.datasets.column_values import distinct_cells
+from rankwise.datasets import RankingData, read_ranking
 from rankwise.datasets.file_formats import Format
-from rankwise.datasets.files import import_arrow
 from rankwise.datasets.open_tables import open_unless_letor
 from rankwise.datasets.overlap import share_seen
+from rankwise.datasets.ranking_reader import COLUMN_ARGUMENTS, read_letor_items
 from rankwise.datasets.table_files import TableFile
 from rankwise.formatting import join_words
 from rankwise.frames import frame_matrix
-from rankwise.graphs import PairGraph
 from rankwise.model_selection.scorer import needs_groups
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from rankwise.cli.trained_model import TrainedModel
 
 NO_COLUMN = "none"  # value of --target and --group
-MAX_JUDGE_FOLDS = 10
 SHOWN_NAMES = 8  # names of columns in a line of a summary
 
 
@@ -100,17 +87,18 @@ class DataFile:
         self.table = table
         self.target_needed = target_needed
         self.weight = weight
-        opened = open_unless_letor(
+        self._opened = open_unless_letor(
             str(path),
             delimiter=table.delimiter,
             decimal=table.decimal,
             header=not table.no_header,
             format=cast("Format", table.input_format),  # checked by the function
         )
-        self.is_letor = opened is None
-        self._opened = opened
         self._letor_data: dict[tuple[bool, int | None], RankingData] = {}
-        self.names = [] if opened is None else list(opened.names)
+        self.is_letor = self._opened is None
+        self.names: list[str] = []
+        if self._opened is not None:
+            self.names = list(self._opened.names)
 
     @property
     def opened(self) -> TableFile:
@@ -132,21 +120,29 @@ class DataFile:
         """
         if lower_is_better is None:
             lower_is_better = self.table.lower_is_better
-        arguments: ReadingOptions = {**self._options(), **options}
+        arguments: ReadingOptions = {**self._arguments_of_options(), **options}
         if self._opened is None:
-            key = (arguments["zero_based"], arguments.get("n_features"))
-            if key not in self._letor_data:
-                self._letor_data[key] = read_ranking(
-                    self.path, as_frame=True, format="letor", **arguments
-                )
-            data = self._letor_data[key]
+            data = self._read_letor(arguments)
         else:
             data = read_ranking(self._opened, as_frame=True, **arguments)
         if lower_is_better and data.y is not None:
             return data._replace(y=-data.y)
         return data
 
-    def _options(self) -> ReadingOptions:
+    def _read_letor(self, arguments: ReadingOptions) -> RankingData:
+        """Read svmlight rows; a second call with the same arguments returns the same data."""
+        zero_based = arguments["zero_based"]
+        n_features = arguments.get("n_features")
+        if (zero_based, n_features) not in self._letor_data:
+            column_arguments: dict[str, Any] = {
+                name: arguments.get(name) for name in COLUMN_ARGUMENTS
+            }
+            self._letor_data[zero_based, n_features] = read_letor_items(
+                str(self.path), column_arguments, n_features, zero_based
+            )
+        return self._letor_data[zero_based, n_features]
+
+    def _arguments_of_options(self) -> ReadingOptions:
         """Arguments of `read_ranking` that follow from the options of the command."""
         table = self.table
         target: str | None = table.survival_column() or table.target or "auto"
@@ -179,12 +175,13 @@ class DataFile:
             data = self._read_letor_for(trained)
         else:
             data = self._read_table_for(trained)
-        group = trained.notes.group
-        if data.groups is None and group and self.table.group != (NO_COLUMN,):
-            self._check_groups(trained)
+        was_trained_on_groups = bool(trained.notes.group)
+        ranks_one_list = self.table.group == (NO_COLUMN,)
+        if data.groups is None and was_trained_on_groups and not ranks_one_list:
+            self._refuse_or_note_missing_groups(trained)
         return data
 
-    def _check_groups(self, trained: TrainedModel) -> None:
+    def _refuse_or_note_missing_groups(self, trained: TrainedModel) -> None:
         """Refuse a file without groups for a model that was trained on groups, or note it."""
         problem = (
             f"{trained.name} was trained on groups by {trained.notes.group}, which {self.path} "
@@ -209,22 +206,22 @@ class DataFile:
                 f"{trained.name} was trained on: {join_words(missing, SHOWN_NAMES)}. "
                 f"It has {join_words(self.names, 30)}."
             )
-        columns = list(features)
-        if self.target_needed:  # `share_seen` identifies training rows by all training columns
-            all_columns = self._fingerprint_columns(trained)
-            columns += [name for name in all_columns if name not in features]
-        options = self._trained_roles(trained)
-        options["features"] = columns
-        options["text"] = trained.text_features()
-        options["numeric"] = trained.numeric_features()
-        data = self.read(lower_is_better=self._lower_is_better(trained), **options)
+        further_columns: list[str] = []
+        if self.target_needed:
+            # `share_of_training_rows` identifies rows by all training columns: parse them now.
+            all_columns = self._columns_of_fingerprint(trained)
+            further_columns = [name for name in all_columns if name not in features]
+        arguments = self._roles_in_training(trained)
+        arguments["features"] = [*features, *further_columns]
+        arguments["text"] = trained.text_features()
+        arguments["numeric"] = trained.numeric_features()
+        data = self.read(lower_is_better=self._lower_is_better(trained), **arguments)
         assert data.feature_names is not None
-        data = data._replace(
-            X=data.frame.select(features), feature_names=data.feature_names[: len(features)]
-        )
-        if trained.columns is None:
-            return data._replace(X=frame_matrix("the table", data.X))
-        return data
+        X = data.frame.select(features)
+        takes_table = trained.columns is not None
+        if not takes_table:
+            X = frame_matrix("the table", X)
+        return data._replace(X=X, feature_names=data.feature_names[: len(features)])
 
     def _read_unnamed_features(self, trained: TrainedModel) -> RankingData:
         """Read all features of a table for a model without feature names."""
@@ -249,49 +246,48 @@ class DataFile:
         zero_based = self.table.zero_based or trained.notes.zero_based
         lower_is_better = self._lower_is_better(trained)
         data = self.read(zero_based=zero_based, lower_is_better=lower_is_better)
-        n_columns = data.X.shape[1]
         n_features = trained.n_features
-        if n_columns < n_features:
+        n_features_of_file = data.X.shape[1]
+        if n_features_of_file < n_features:
             return self.read(
                 n_features=n_features, zero_based=zero_based, lower_is_better=lower_is_better
             )
-        if n_columns > n_features and trained.notes.sparse:
+        if n_features_of_file > n_features and trained.notes.sparse:
             terminal.note(
                 f"features of {self.path} beyond the {n_features} of the training data are dropped"
             )
             return data._replace(X=data.X[:, :n_features])
         return data  # the model refuses additional features
 
-    def share_seen(self, trained: TrainedModel, data: RankingData) -> float:
+    def share_of_training_rows(self, trained: TrainedModel, data: RankingData) -> float:
         """Estimate the share of the scored items that the model was trained on."""
         notes = trained.notes
-        fingerprint = notes.rows
-        columns = self._fingerprint_columns(trained)
+        columns = self._columns_of_fingerprint(trained)
         if columns:
-            if columns == notes.columns:
-                fingerprint = notes.whole_rows
-            options = self._trained_roles(trained)
-            options["features"] = columns
-            data = self.read(lower_is_better=self._lower_is_better(trained), **options)
+            arguments = self._roles_in_training(trained)
+            arguments["features"] = columns
+            data = self.read(lower_is_better=self._lower_is_better(trained), **arguments)
+        has_all_columns = bool(columns) and columns == notes.columns
+        fingerprint = notes.whole_rows if has_all_columns else notes.rows
         assert data.y is not None
-        rows = np.flatnonzero(~np.isnan(data.y))
-        scored = data.take(rows)
-        return share_seen(fingerprint, scored.X, data.y[rows], scored.groups)
+        rows_with_score = np.flatnonzero(~np.isnan(data.y))
+        scored = data.take(rows_with_score)
+        return share_seen(fingerprint, scored.X, data.y[rows_with_score], scored.groups)
 
-    def _fingerprint_columns(self, trained: TrainedModel) -> list[str]:
+    def _columns_of_fingerprint(self, trained: TrainedModel) -> list[str]:
         """All columns of the training data if the file has them, else the features."""
-        columns = trained.notes.columns
-        if not columns:
+        training_columns = trained.notes.columns
+        if not training_columns:
             return []
-        if set(columns) <= set(self.names):
-            return columns
+        if set(training_columns) <= set(self.names):
+            return training_columns
         return trained.features
 
     def _lower_is_better(self, trained: TrainedModel) -> bool:
         """Whether smaller scores are better, by the command or by the training data."""
         return self.table.lower_is_better or trained.notes.lower
 
-    def _check_event(self, trained: TrainedModel) -> None:
+    def _check_event_column(self, trained: TrainedModel) -> None:
         """Refuse a file with survival times and without their events."""
         notes = trained.notes
         if notes.event not in self.names:
@@ -301,232 +297,25 @@ class DataFile:
                 "with --survival-time and --event."
             )
 
-    def _trained_roles(self, trained: TrainedModel) -> ReadingOptions:
-        """Roles of columns in the training data that no option of the command replaces."""
+    def _roles_in_training(self, trained: TrainedModel) -> ReadingOptions:
+        """Arguments as in training, where no option of the command replaces them."""
         notes = trained.notes
         table = self.table
-        options: ReadingOptions = {}
+        arguments: ReadingOptions = {}
         if table.target is None and not self.target_needed:
-            options["target"] = None
-            options["event"] = None
-        elif table.survival_time is None and table.target is None and notes.target in self.names:
-            options["target"] = notes.target
+            arguments["target"] = None
+            arguments["event"] = None
+        elif table.target is None and table.survival_time is None and notes.target in self.names:
+            arguments["target"] = notes.target
             if notes.event:
-                self._check_event(trained)
-                options["event"] = notes.event
-        groups = split_names([notes.group], self.names)
-        if groups and not table.group and set(groups) <= set(self.names):
-            options["group"] = groups
+                self._check_event_column(trained)
+                arguments["event"] = notes.event
+        training_groups = split_names([notes.group], self.names)
+        has_training_groups = bool(training_groups) and set(training_groups) <= set(self.names)
+        if has_training_groups and not table.group:
+            arguments["group"] = training_groups
         if not table.missing:
-            options["missing"] = notes.missing
+            arguments["missing"] = notes.missing
         if not table.levels():
-            options["levels"] = notes.levels
-        return options
-
-
-class PairFile(DataFile):
-    """Comparisons in one file, and the compared items in another.
-
-    Parameters
-    ----------
-    path : Path
-        The file of comparisons.
-    table : TableOptions
-        How the table of items is read.
-    items : Path
-        The table of items.
-    columns : PairOptions
-        Columns of the comparisons.
-    weight : str, optional
-        Column of the weights of the comparisons.
-
-    Attributes
-    ----------
-    compared : PairData
-        The comparisons.
-    """
-
-    rows_are = "comparisons"
-
-    def __init__(
-        self,
-        path: Path,
-        table: TableOptions,
-        items: Path,
-        columns: PairOptions,
-        weight: str | None = None,
-    ) -> None:
-        if table.target is not None:
-            raise ValueError("comparisons replace the target; leave out --target or --items.")
-        item_table = replace(table, target=NO_COLUMN, group=table.group or (NO_COLUMN,))
-        super().__init__(items, item_table, target_needed=False)
-        if self.is_letor:
-            raise ValueError(f"{items} has svmlight rows, expected a table with item names.")
-        self.data_path = path
-        pair_columns = columns.columns()
-        pair_columns["weight"] = weight
-        self.compared = read_pairs(path, delimiter=table.delimiter, **pair_columns)
-        if self.compared.read_as:
-            terminal.note(f"{self.compared.read_as}; change it with --sides and --outcome.")
-        self.table = replace(item_table, id=table.id or self._id_column())
-        is_weighted = bool((self.compared.weight != 1).any())
-        self.default_metrics = ("disagreement(average=pairs)" if is_weighted else "disagreement",)
-
-    def _id_column(self) -> str:
-        """The column that contains the most names of compared items."""
-        names = {str(item) for item in self.compared.items}
-        n_names: dict[str, int] = {}
-        for position, column in self.opened.read(range(len(self.names)), []).items():
-            with suppress(ValueError):  # a column of lists has no names
-                texts = distinct_cells(column)[1]
-                n_names[self.names[position]] = len(names.intersection(texts))
-        best = max(n_names, key=n_names.__getitem__)
-        if not n_names[best]:
-            raise ValueError(
-                f"{self.path}: no column has names of compared items, such as {min(names)}; name "
-                "it with --id."
-            )
-        return best
-
-    def item_rows(self, ids: Texts) -> Indices:
-        """Return the row of each compared item."""
-        return rows_of_items(self.compared.items, ids, f"{self.path}, column {self.table.id},")
-
-    def read_items(self, trained: TrainedModel) -> RankingData:
-        """Read the items with the features of the model."""
-        return super().read_for(trained)
-
-    def read_for(self, trained: TrainedModel) -> RankingData:
-        """Read each comparison as a list of two items with the features of the model."""
-        return self._lists(self.read_items(trained))
-
-    def read_scored(self) -> RankingData:
-        """Read each comparison as a list of two items without features."""
-        return self._lists(super().read_scored())
-
-    def _lists(self, items: RankingData) -> RankingData:
-        """Each comparison as a list of two items, the winner first."""
-        assert items.ids is not None
-        pairs = self.compared
-        rows = self.item_rows(items.ids)
-        winners_and_losers = np.column_stack([rows[pairs.winner], rows[pairs.loser]])
-        labels = pairs.items.astype(str)
-        names = zip(labels[pairs.winner], labels[pairs.loser], strict=True)
-        lists = [f"{k}. {winner} – {loser}" for k, (winner, loser) in enumerate(names, start=1)]
-        zeros = np.zeros(pairs.n_pairs)
-        ones = np.ones(pairs.n_pairs)
-        return items.take(winners_and_losers.ravel())._replace(
-            y=np.column_stack([pairs.magnitude, zeros]).ravel(),
-            groups=np.repeat(lists, 2),
-            weight=np.column_stack([pairs.weight, ones]).ravel(),
-        )
-
-    def items_of_comparisons(self, data: RankingData) -> Texts:
-        """The two items of each comparison in lists of `read_for`, sorted by group."""
-        assert data.ids is not None
-        assert data.groups is not None
-        order = np.argsort(data.groups, kind="stable")
-        return data.ids[order].reshape(-1, 2)
-
-    def share_seen(self, trained: TrainedModel, data: RankingData) -> float:
-        """Estimate the share of the comparisons that the model was trained on."""
-        return share_seen(trained.notes.rows, *self.rows())
-
-    def rows(self) -> tuple[pa.Table, Array, Labels | None]:
-        """The comparisons as a table, magnitudes and judges, for a fingerprint."""
-        pairs = self.compared
-        ends = np.column_stack([pairs.winner, pairs.loser])
-        is_tie = pairs.outcome[:, None] == 0
-        ends = np.where(is_tie, np.sort(ends), ends)  # the order of tied items has no meaning
-        labels = pairs.items.astype(str)
-        columns = {"winner": labels[ends[:, 0]], "loser": labels[ends[:, 1]]}
-        return import_arrow().table(columns), pairs.magnitude, pairs.judges
-
-    def graph(self, groups: ArrayLike | None, options: BaseEstimator | PairGraph) -> PairGraph:
-        """Return the comparisons as a graph.
-
-        Parameters
-        ----------
-        groups : array-like or None
-            Groups of items that are held out together; None: connected components.
-        options : estimator or PairGraph
-            Its attributes `cost` and `group_weight` are used if it has them.
-        """
-        pairs = self.compared
-        settings = {
-            name: getattr(options, name)
-            for name in ("cost", "group_weight")
-            if hasattr(options, name)
-        }
-        return PairGraph(
-            pairs.winner,
-            pairs.loser,
-            pairs.magnitude,
-            pairs.weight,
-            pairs.n_items,
-            groups=groups,
-            items=pairs.items,
-            **settings,
-        )
-
-    def one_list(self) -> list[int]:
-        """One group of all items: edges are held out, not connected components."""
-        return [0] * self.compared.n_items
-
-    def judge_folds(self) -> list[tuple[Indices, Indices]] | None:
-        """Folds of whole judges, or None if the comparisons have no judges."""
-        judges = self.compared.judges
-        if judges is None:
-            return None
-        n_folds = min(MAX_JUDGE_FOLDS, len(set(judges.tolist())))
-        if n_folds < 2:
-            raise ValueError("--judge: there is only one judge, who cannot be held out.")
-        return list(GroupKFold(n_folds).split(judges, groups=judges))
-
-
-def rows_of_items(items: Labels, ids: Texts, source: str) -> Indices:
-    """Return the row of each compared item; refuse items without a row, or with several.
-
-    Parameters
-    ----------
-    items : ndarray
-        The compared items.
-    ids : ndarray of str
-        The item of each row of a table.
-    source : str
-        File and column of `ids`, for messages.
-    """
-    names = [str(item) for item in items]
-    row_of = {name: row for row, name in enumerate(ids.tolist())}
-    n_rows_of = Counter(ids.tolist())
-    missing = [name for name in names if name not in row_of]
-    if missing:
-        raise ValueError(
-            f"{source} lacks {len(missing):,} of the {len(names):,} compared items: "
-            f"{join_words(missing, 5)}. Add their rows, leave out their comparisons, or name "
-            "another column of items."
-        )
-    repeated = [name for name in names if n_rows_of[name] > 1]
-    if repeated:
-        raise ValueError(
-            f"{source} has several rows for {join_words(repeated, 5)}; expected one row per item."
-        )
-    return np.array([row_of[name] for name in names])
-
-
-def open_data(
-    path: Path,
-    table: TableOptions,
-    items: Path | None,
-    pair_columns: PairOptions,
-    *,
-    weight: str | None = None,
-) -> DataFile:
-    """Open scored items, or comparisons if there is a table of the compared items."""
-    if items is not None:
-        return PairFile(path, table, items, pair_columns, weight)
-    if not pair_columns.is_empty():
-        raise ValueError(
-            f"{path}: --winner, --sides and the like need --items, the table of the compared items."
-        )
-    return DataFile(path, table, weight=weight)
+            arguments["levels"] = notes.levels
+        return arguments

@@ -333,7 +333,7 @@ def _read_prior(file: Path, item: str) -> Prior:
 
 def _read_features(comparisons: ComparisonOptions, pairs: PairData) -> Matrix | None:
     """Read features of the compared items in the order of ``pairs.items``; None without a file."""
-    from rankwise.cli.input_files import rows_of_items
+    from rankwise.cli.pair_file import rows_of_items
     from rankwise.datasets import read_ranking
     from rankwise.preprocessing.table_vectorizer import TableVectorizer
 

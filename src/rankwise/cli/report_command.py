@@ -61,33 +61,36 @@ def report(
     """
     import numpy as np
 
-    from rankwise.cli.input_files import open_data
+    from rankwise.cli.item_scores import open_ranker, overlap_note, score_items
     from rankwise.cli.model_options import metrics_for
-    from rankwise.cli.trained_model import open_model, open_ranker
+    from rankwise.cli.pair_file import open_data
+    from rankwise.cli.trained_model import open_model
     from rankwise.report import report as make_page
 
     terminal.check_files([model, data, previous, items], output)
     ranker = open_model(model)
     file = open_data(data, table, items, pair_columns)
-    scored_items: Any = file.read_for(ranker)
+    all_items: Any = file.read_for(ranker)
     previous_scores = None
     if previous is not None:
-        has_score = ~np.isnan(scored_items.y)  # the page leaves out the other rows
-        previous_scores = np.zeros(scored_items.X.shape[0])
-        previous_scores[has_score] = open_ranker(previous).scores(file)[0]
-    warning = ranker.overlap_note(file, scored_items)
+        # The page leaves out the items without a true score, whose zeros are not used.
+        has_true_score = ~np.isnan(all_items.y)
+        previous_scores = np.zeros(all_items.X.shape[0])
+        previous_scores[has_true_score] = score_items(open_ranker(previous), file).scores
+    warning = overlap_note(ranker, file, all_items)
     ids = None
-    if scored_items.ids is not None:
-        ids = scored_items.ids.tolist()
+    if all_items.ids is not None:
+        ids = all_items.ids.tolist()
+    numbered_names = [f"f{number}" for number in range(1, ranker.n_features + 1)]
     page = make_page(
         ranker.model,
-        scored_items.X,
-        scored_items.truth,
-        scored_items.groups,
+        all_items.X,
+        all_items.truth,
+        all_items.groups,
         ids=ids,
-        feature_names=ranker.features or [f"f{k + 1}" for k in range(ranker.n_features)],
+        feature_names=ranker.features or numbered_names,
         previous=previous_scores,
-        metrics=metrics_for(metric or file.default_metrics, scored_items.truth),
+        metrics=metrics_for(metric or file.default_metrics, all_items.truth),
         warning=warning,
         title=title or f"{model.stem} on {data.name}",
     )

@@ -102,8 +102,8 @@ def train(
     column is printed.
     """
     from rankwise.cli.engine_training import train_with_engine
-    from rankwise.cli.input_files import open_data
     from rankwise.cli.model_options import make_model
+    from rankwise.cli.pair_file import open_data
     from rankwise.cli.training_input import read_training
     from rankwise.persistence import save
     from rankwise.uncertainty import CalibratedRanker

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,15 +10,11 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
-from rankwise.arrays import Array, Indices, Labels, Matrix, Numbers
+from rankwise.arrays import Array, Matrix, Numbers
 from rankwise.auto.auto_ranker import AutoRanker
-from rankwise.cli import terminal
 from rankwise.cli.training_notes import TrainingNotes, read_notes
-from rankwise.datasets import RankingData, read_scores
-from rankwise.datasets.files import numbered_lines, path_on_disk
-from rankwise.datasets.overlap import describe_overlap
-from rankwise.errors import DataFileError
-from rankwise.groups import encode_groups
+from rankwise.datasets import RankingData
+from rankwise.datasets.files import path_on_disk
 from rankwise.model_selection.scorer import predict_items
 from rankwise.persistence.model_file import load_with_notes
 from rankwise.preprocessing.table_vectorizer import TableVectorizer
@@ -27,7 +22,7 @@ from rankwise.rankers.pipelines import final_estimator, transform_items
 from rankwise.uncertainty import CalibratedRanker
 
 if TYPE_CHECKING:
-    from rankwise.cli.input_files import DataFile
+    pass
 
 
 @dataclass
@@ -73,18 +68,11 @@ class TrainedModel:
         """Features that are read as numbers."""
         if self.columns is None:
             return list(self.features)
-        other = set(self.text_features())
+        not_numeric = set(self.text_features())
         for column in self.columns.facts_:
             if column.kind in ("date", "vector") or column.why:
-                other.add(column.name)
-        return [name for name in self.features if name not in other]
-
-    def scores(self, file: DataFile) -> tuple[Array, RankingData]:
-        """Predicted scores of the items with a true score, and these items."""
-        data = file.read_for(self)
-        predicted = self.predict(data)  # of all items: items without a score are in groups, too
-        rows = scored_rows(data)
-        return predicted[rows], data.take(rows)
+                not_numeric.add(column.name)
+        return [name for name in self.features if name not in not_numeric]
 
     def predict(self, data: RankingData) -> Array:
         """Predicted scores of items; items without groups are one list."""
@@ -121,61 +109,6 @@ class TrainedModel:
             )
         return ranker, transform_items(self.model, data.X, data.groups)
 
-    def overlap_note(self, file: DataFile, data: RankingData) -> str:
-        """Describe the share of the items that the model was trained on; empty if it is small."""
-        share = file.share_seen(self, data) if self.notes.rows else 0.0
-        return describe_overlap(share, self.name, file.rows_are)
-
-
-@dataclass
-class ScoreFile:
-    """A file with one score a line, of any program."""
-
-    path: Path
-
-    def scores(self, file: DataFile) -> tuple[Array, RankingData]:
-        """Scores of the items with a true score, and these items."""
-        values = read_scores(self.path)
-        data = file.read_scored()
-        assert data.y is not None
-        n_items = len(data.y) if data.rows is None else file.opened.n_rows()
-        if len(values) != n_items:
-            raise ValueError(
-                f"{self.path} has {len(values)} scores, but {file.path} has {n_items} items; "
-                "one score a line is needed, in the order of the items."
-            )
-        if data.rows is not None:
-            values = values[data.rows]
-        if are_ranks(values, data.groups):
-            terminal.note(
-                f"{self.path} has the values 1, 2, … in each group, which are evaluated as scores: "
-                "larger is better. If they are ranks, write scores: `rankwise predict` without "
-                "--rank."
-            )
-        rows = scored_rows(data)
-        return values[rows], data.take(rows)
-
-    def overlap_note(self, file: DataFile, data: RankingData) -> str:
-        """Return an empty text, because the training data of the scores are unknown."""
-        return ""
-
-
-def are_ranks(values: Array, groups: Labels | None) -> bool:
-    """Whether the values are the ranks 1, 2, … of each group, the smallest value first."""
-    ranks = encode_groups(groups, len(values)).rank(-values)
-    return bool(ranks.max() > 1 and np.array_equal(ranks, values))
-
-
-def scored_rows(data: RankingData) -> Indices:
-    """Rows of the items with a true score; a note counts the other items."""
-    assert data.y is not None
-    rows = np.flatnonzero(~np.isnan(data.y))
-    if not len(rows):
-        raise ValueError("no item of the data has a true score to evaluate with.")
-    if len(rows) < len(data.y):
-        terminal.note(f"{len(data.y) - len(rows)} items without score are dropped")
-    return rows
-
 
 def open_model(path: Path) -> TrainedModel:
     """Load a model that ranks items."""
@@ -183,20 +116,20 @@ def open_model(path: Path) -> TrainedModel:
     if not _is_zip_archive(source):
         raise ValueError(f"{path} is not a rankwise model. Check the order of the files.")
     model, notes = load_with_notes(source)
-    ranks_pairs = hasattr(model, "n_columns_")  # of rows and columns, or of items and labels
-    if ranks_pairs or not hasattr(model, "n_features_in_"):
+    is_dyadic = hasattr(model, "n_columns_")  # of rows and columns, or of items and labels
+    if is_dyadic or not hasattr(model, "n_features_in_"):
         raise ValueError(
             f"{path} is a {type(model).__name__}, which the command cannot use to rank items; use "
             "it in Python."
         )
     first_step = model[0] if isinstance(model, Pipeline) else model
-    columns = _vectorizer(first_step)
-    if columns is None:
+    vectorizer = _vectorizer_of_step(first_step)
+    if vectorizer is None:
         features = [str(name) for name in getattr(first_step, "feature_names_in_", ())]
     else:
-        names = [column.name for column in columns.facts_ if column.is_used]
-        features = list(dict.fromkeys(names))
-    return TrainedModel(str(path), model, read_notes(notes), columns, features)
+        used_columns = [column.name for column in vectorizer.facts_ if column.is_used]
+        features = list(dict.fromkeys(used_columns))  # each once
+    return TrainedModel(str(path), model, read_notes(notes), vectorizer, features)
 
 
 def _is_zip_archive(path: str) -> bool:
@@ -204,7 +137,7 @@ def _is_zip_archive(path: str) -> bool:
         return stream.read(2) == b"PK"
 
 
-def _vectorizer(step: BaseEstimator) -> TableVectorizer | None:
+def _vectorizer_of_step(step: BaseEstimator) -> TableVectorizer | None:
     """The encoder of table columns in the first step of a model, if it has one."""
     if isinstance(step, CalibratedRanker):
         step = step.estimator_
@@ -213,15 +146,3 @@ def _vectorizer(step: BaseEstimator) -> TableVectorizer | None:
     if isinstance(step, TableVectorizer):
         return step
     return None
-
-
-def open_ranker(path: Path) -> TrainedModel | ScoreFile:
-    """Load a model, or a file of scores if the first line is a single number."""
-    try:
-        lines = (line for _, line in numbered_lines(str(path)) if line.strip())
-        is_scores = math.isfinite(float(next(lines, b"")))
-    except (DataFileError, ValueError):  # not a text, or not a number
-        is_scores = False
-    if is_scores:
-        return ScoreFile(path)
-    return open_model(path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse
@@ -14,10 +14,11 @@ from sklearn.preprocessing import StandardScaler
 
 from rankwise.arrays import Array, CrossValidation, Indices, Matrix
 from rankwise.cli import terminal
-from rankwise.cli.input_files import DataFile, PairFile
+from rankwise.cli.input_files import DataFile
 from rankwise.cli.model_options import make_model, make_scaler, numbers_in, settings
+from rankwise.cli.pair_file import PairFile
 from rankwise.cli.shared_options import FeatureOptions, ModelOptions, split_names
-from rankwise.cli.training_set import Folds, Steps, TrainingSet, used_names
+from rankwise.cli.training_set import Steps, TrainingSet, used_names
 from rankwise.datasets import RankingData
 from rankwise.datasets.column_values import is_number
 from rankwise.datasets.files import import_arrow
@@ -58,18 +59,25 @@ def read_training(
         training = _read_letor(file, usage, options, estimator)
     else:
         training = _read_table(file, usage, options, estimator)
-    ranker = getattr(estimator, "model_class", type(estimator))  # the class that a search trains
-    if training.nuisance is not None and not ranker.takes_nuisance:
+    ranker_class = getattr(estimator, "model_class", type(estimator))  # that a search trains
+    if training.nuisance is not None and not ranker_class.takes_nuisance:
         raise ValueError("--nuisance is for the models rankrls and ranklogistic.")
-    if 0 < training.summary.pairs == training.summary.tied_pairs:
-        reason = "all comparisons are ties."
-        if training.pairs is None:
-            reason = (
-                "all items of a group have the same score in column "
-                f"{training.data.roles['target']}; check the columns of scores and groups."
-            )
-        raise ValueError(f"{training.path}: there is nothing to learn: {reason}")
+    _refuse_ties_only(training)
     return training
+
+
+def _refuse_ties_only(training: TrainingSet) -> None:
+    """Raise an error if all pairs are tied: there is nothing to learn."""
+    n_pairs = training.summary.pairs
+    if n_pairs == 0 or training.summary.tied_pairs < n_pairs:
+        return
+    reason = "all comparisons are ties."
+    if training.pairs is None:
+        reason = (
+            "all items of a group have the same score in column "
+            f"{training.data.roles['target']}; check the columns of scores and groups."
+        )
+    raise ValueError(f"{training.path}: there is nothing to learn: {reason}")
 
 
 @dataclass(frozen=True)
@@ -88,53 +96,107 @@ def _read_table(
 ) -> TrainingSet:
     """Read a table, with text and missing values."""
     names = _split_column_names(file, usage)
-    text_nuisance = [name for name in names.nuisance if name not in names.numeric]
-    all_rows = file.read(
-        features=[*names.features, *names.nuisance] if names.features else None,
-        ignore=names.ignore,
-        text=[*names.categorical, *text_nuisance],
-        numeric=names.numeric,
-        time=usage.time,
-    )
-    rows = _rows_to_learn_from(file, all_rows, options)
-    n_dropped = all_rows.frame.num_rows - len(rows)
-    data = all_rows
-    if n_dropped or isinstance(file, PairFile):
-        data = all_rows.take(rows)
-    nuisance = data.frame.select(names.nuisance) if names.nuisance else None
-    data = data._replace(X=data.frame.drop_columns(names.nuisance))
-    check_magnitudes(file.path, data.X, data.frame.column_names)
-    scales_in_vectorizer = isinstance(make_scaler(options, estimator, False), StandardScaler)
-    vectorizer = _fit_vectorizer(file, data.X, rows, names, scales_in_vectorizer)
+    rows = _read_training_rows(file, names, usage.time, options)
+    vectorizer = _fit_vectorizer(file, rows, names, options, estimator)
     if usage.no_impute:
         _refuse_missing_numbers(file, vectorizer.facts_)
-    facts = [*vectorizer.facts_, *_columns_without_use(file, data, vectorizer.facts_, names)]
-    _note_dropped_rows(file, n_dropped)
-    X = data.frame
-    has_column_options = names.features or names.categorical or names.numeric or file.table.order
-    if options.model == "auto" and not has_column_options:
-        # AutoRanker encodes the columns itself: trees take categories and missing values
-        X = X.select(used_names(facts))
+    _note_dropped_rows(file, rows.n_dropped)
+
+    data = rows.data
+    unused_columns = _columns_without_use(file, data, vectorizer.facts_, names)
+    facts = [*vectorizer.facts_, *unused_columns]
+    if _encodes_columns_itself(file, names, options):
+        X = data.frame.select(used_names(facts))
         steps: Steps = []
     else:
+        X = data.frame
         steps = _preparation_steps(vectorizer, X, options, estimator)
-    y, folds = _target_and_folds(file, data, options, estimator)
+
+    folds = None
+    y: Array | SurvivalGraph | PairGraph
+    if isinstance(file, PairFile):
+        _refuse_options_of_scored_items(data, options)
+        folds = file.judge_folds()
+        y = _comparison_graph(file, data, estimator, has_judges=folds is not None)
+    else:
+        y = _scores_or_survival_graph(data, estimator)
     return TrainingSet(
-        file, data, X, y, steps, facts, n_dropped=n_dropped, nuisance=nuisance, folds=folds
+        file,
+        data,
+        X,
+        y,
+        steps,
+        facts,
+        n_dropped=rows.n_dropped,
+        nuisance=rows.nuisance,
+        folds=folds,
     )
 
 
-def _target_and_folds(
-    file: DataFile, data: RankingData, options: ModelOptions, estimator: BaseEstimator
-) -> tuple[Array | SurvivalGraph | PairGraph, Folds | None]:
-    """What is learned: comparisons with what a search holds out, survival times, or scores."""
-    if isinstance(file, PairFile):
-        return _comparisons(file, data, options, estimator)
+class _TrainingRows(NamedTuple):
+    """The rows of a table that a model learns from.
+
+    Attributes
+    ----------
+    data : RankingData
+        The rows; X has all columns without a role.
+    numbers : ndarray of int
+        Row numbers in the file.
+    nuisance : pyarrow.Table or None
+        Columns whose effects are estimated and removed.
+    n_dropped : int
+        Number of the other rows of the file.
+    """
+
+    data: RankingData
+    numbers: Indices
+    nuisance: pa.Table | None
+    n_dropped: int
+
+
+def _read_training_rows(
+    file: DataFile, names: ColumnNames, time: str | None, options: ModelOptions
+) -> _TrainingRows:
+    """Read the columns of a table in the rows to learn from."""
+    features = None  # all columns
+    if names.features:
+        features = [*names.features, *names.nuisance]
+    nuisance_categories = [name for name in names.nuisance if name not in names.numeric]
+    data = file.read(
+        features=features,
+        ignore=names.ignore,
+        text=[*names.categorical, *nuisance_categories],
+        numeric=names.numeric,
+        time=time,
+    )
+    n_rows_in_file = data.frame.num_rows
+    numbers = _rows_to_learn_from(file, data, options)
+    n_dropped = n_rows_in_file - len(numbers)
+    if n_dropped or isinstance(file, PairFile):  # compared items have an order of their own
+        data = data.take(numbers)
+    nuisance = None
+    if names.nuisance:
+        nuisance = data.frame.select(names.nuisance)
+    data = data._replace(X=data.frame.drop_columns(names.nuisance))
+    check_magnitudes(file.path, data.X, data.frame.column_names)
+    return _TrainingRows(data, numbers, nuisance, n_dropped)
+
+
+def _encodes_columns_itself(file: DataFile, names: ColumnNames, options: ModelOptions) -> bool:
+    """Whether the model gets the table as it is: trees take categories and missing values."""
+    if options.model != "auto":
+        return False
+    sets_use_of_columns = names.features or names.categorical or names.numeric or file.table.order
+    return not sets_use_of_columns
+
+
+def _scores_or_survival_graph(data: RankingData, estimator: BaseEstimator) -> Array | SurvivalGraph:
+    """The target of scored items; a note reports very skewed scores."""
     assert data.y is not None  # a file without scores was refused
     if data.event is not None:
-        return SurvivalGraph(data.y, data.event, data.groups, data.weight), None
+        return SurvivalGraph(data.y, data.event, data.groups, data.weight)
     terminal.note(skew_note(data.y, estimator))
-    return data.y, None
+    return data.y
 
 
 def _split_column_names(file: DataFile, usage: FeatureOptions) -> ColumnNames:
@@ -176,18 +238,23 @@ def _rows_to_learn_from(file: DataFile, data: RankingData, options: ModelOptions
 
 
 def _fit_vectorizer(
-    file: DataFile, X: pa.Table, rows: Indices, names: ColumnNames, scale: bool
+    file: DataFile,
+    rows: _TrainingRows,
+    names: ColumnNames,
+    options: ModelOptions,
+    estimator: BaseEstimator,
 ) -> TableVectorizer:
-    """Fit the encoder of the columns; `rows` are the row numbers in the file."""
+    """Fit the encoder of the columns."""
+    scaler_of_dense_features = make_scaler(options, estimator, is_sparse=False)
     vectorizer = TableVectorizer(
         categorical=[name for name in names.categorical if name not in names.nuisance],
         numeric=[name for name in names.numeric if name not in names.nuisance],
         keep=names.features,
-        scale=scale,
+        scale=isinstance(scaler_of_dense_features, StandardScaler),
         order=file.table.orders() or None,
     )
     try:
-        return vectorizer.decide_columns(X, row_numbers=rows)
+        return vectorizer.decide_columns(rows.data.X, row_numbers=rows.numbers)
     except ValueError as error:
         raise ValueError(
             f"{file.path}: {error} Set the use of columns with --categorical and --numeric, or "
@@ -212,54 +279,57 @@ def _columns_without_use(
     file: DataFile, data: RankingData, facts: Sequence[ColumnInfo], names: ColumnNames
 ) -> list[ColumnInfo]:
     """Columns of the file that options leave out, or that have no name."""
-    groups = split_names([data.roles.get("group") or ""], file.names)
-    used = {column.name for column in facts}
-    used.update(data.roles.values(), names.nuisance, groups)
-    columns = []
+    group_columns = split_names([data.roles.get("group") or ""], file.names)
+    columns_with_use = {column.name for column in facts}
+    columns_with_use.update(data.roles.values(), names.nuisance, group_columns)
+    unused_columns = []
     for name in file.names:
-        if name not in used:
+        if name not in columns_with_use:
             reason = Reason.IGNORED if name else Reason.UNNAMED
-            columns.append(ColumnInfo(name, "dropped", reason=reason))
-    return columns
+            unused_columns.append(ColumnInfo(name, "dropped", reason=reason))
+    return unused_columns
 
 
 def _preparation_steps(
     vectorizer: TableVectorizer, X: pa.Table, options: ModelOptions, estimator: BaseEstimator
 ) -> Steps:
     """The steps before the ranker; sparse features are not centered."""
-    is_sparse = issparse(vectorizer.transform(X.slice(0, 1)))
-    scaler = make_scaler(options, estimator, is_sparse)
+    features_of_one_row = vectorizer.transform(X.slice(0, 1))
+    scaler = make_scaler(options, estimator, is_sparse=bool(issparse(features_of_one_row)))
     steps: Steps = [("columns", vectorizer)]
     if scaler is not None and not vectorizer.scale:
         steps.append(("scale", scaler))
     return steps
 
 
-def _comparisons(
-    pairs: PairFile, data: RankingData, options: ModelOptions, estimator: BaseEstimator
-) -> tuple[PairGraph, Folds | None]:
-    """The graph of comparisons, and the folds of a search: those of judges, or None."""
+def _refuse_options_of_scored_items(data: RankingData, options: ModelOptions) -> None:
+    """Refuse times and scaling by group for compared items."""
     if data.time is not None:
         raise ValueError("--time is for scored items; rankwise rank --time rates comparisons.")
     if "group" in options.feature_scaling:
         raise ValueError(
             f"--feature-scaling {options.feature_scaling}: compared items have no groups."
         )
-    folds = pairs.judge_folds()
-    if folds is None:
-        return pairs.graph(data.groups, estimator), None
+
+
+def _comparison_graph(
+    pairs: PairFile, data: RankingData, estimator: BaseEstimator, has_judges: bool
+) -> PairGraph:
+    """The graph of comparisons; with judges, who are held out, all items are one group."""
+    if not has_judges:
+        return pairs.graph(data.groups, estimator)
     if data.groups is not None:
         raise ValueError("--group and --judge both set what is held out; leave out one of them.")
-    return pairs.graph(pairs.one_list(), estimator), folds
+    return pairs.graph(pairs.one_group_of_items(), estimator)
 
 
 def _read_letor(
     file: DataFile, usage: FeatureOptions, options: ModelOptions, estimator: BaseEstimator
 ) -> TrainingSet:
     """Read svmlight rows, which are numbers without names."""
-    columns = [*usage.categorical, *usage.numeric, *usage.nuisance]
-    features = usage.features or columns or None
-    data = file.read(features=features, ignore=usage.ignore, time=usage.time)
+    # svmlight rows have no columns: the reader refuses options that name some.
+    named_columns = [*usage.features, *usage.categorical, *usage.numeric, *usage.nuisance]
+    data = file.read(features=named_columns or None, ignore=usage.ignore, time=usage.time)
     y = data.y
     assert y is not None  # svmlight rows have labels
     n_unscored = int(np.isnan(y).sum())
@@ -272,7 +342,7 @@ def _read_letor(
     check_magnitudes(file.path, data.X)
     group = "" if data.groups is None else "qid"
     data = data._replace(roles={"target": "label", "group": group})
-    scaler = make_scaler(options, estimator, bool(issparse(data.X)))
+    scaler = make_scaler(options, estimator, is_sparse=bool(issparse(data.X)))
     steps = [] if scaler is None else [("scale", scaler)]
     return TrainingSet(file, data, data.X, y, steps)
 
@@ -281,13 +351,13 @@ def check_magnitudes(path: Path, X: Matrix, names: Sequence[str] | None = None) 
     """Refuse features beyond `LARGEST_FEATURE`, whose squares overflow."""
     if names is None:
         values = X.data if issparse(X) else X
-        largest = {"a feature": float(np.abs(values).max(initial=0.0))}
+        largest_numbers = {"a feature": float(np.abs(values).max(initial=0.0))}
     else:
-        largest = {f"column {name}": _largest_number(X.column(name)) for name in names}
-    for column, number in largest.items():
+        largest_numbers = {f"column {name}": _largest_number(X.column(name)) for name in names}
+    for subject, number in largest_numbers.items():
         if number > LARGEST_FEATURE:
             raise ValueError(
-                f"{path}: {column} has a number of magnitude {number:.3g}; beyond "
+                f"{path}: {subject} has a number of magnitude {number:.3g}; beyond "
                 f"{LARGEST_FEATURE:g} squares overflow. Correct it, divide the column, or leave it "
                 "out with --ignore."
             )
@@ -297,17 +367,20 @@ def _largest_number(column: pa.ChunkedArray) -> float:
     """Largest absolute value of a column of Arrow; 0 if it has no numbers."""
     if not is_number(column.type) or column.null_count == len(column):
         return 0.0
-    limits = import_arrow("pyarrow.compute").min_max(column.cast("double", safe=False)).as_py()
-    return float(max(abs(limits["min"]), abs(limits["max"])))
+    compute = import_arrow("pyarrow.compute")
+    smallest_and_largest = compute.min_max(column.cast("double", safe=False)).as_py()
+    return float(max(abs(smallest_and_largest["min"]), abs(smallest_and_largest["max"])))
 
 
 def skew_note(y: Array, estimator: BaseEstimator) -> str:
     """Warn about very skewed scores; return an empty text for other scores."""
     scores = y[~np.isnan(y)]
-    if getattr(estimator, "cost", "") != "magnitude" or len(np.unique(scores)) <= MIN_SKEWED_LEVELS:
+    uses_magnitudes = getattr(estimator, "cost", "") == "magnitude"
+    if not uses_magnitudes or len(np.unique(scores)) <= MIN_SKEWED_LEVELS:
         return ""
     scores = scores / np.abs(scores).max()  # the cube of 1e200 is infinite
-    skewness = float(np.mean((scores - scores.mean()) ** 3) / scores.std() ** 3)
+    third_central_moment = np.mean((scores - scores.mean()) ** 3)
+    skewness = float(third_central_moment / scores.std() ** 3)
     if abs(skewness) < MIN_SKEWNESS:
         return ""
     return (
@@ -344,9 +417,9 @@ def hold_out(
     groups = training.groups
     weight = training.sample_weight
     if leave in ("edge", "judge") and training.pairs is not None and isinstance(y, PairGraph):
-        y = training.pairs.graph(training.pairs.one_list(), y)
+        y = training.pairs.graph(training.pairs.one_group_of_items(), y)
     if training.nuisance is not None:
-        y = read_y(y, groups, weight, training.nuisance)
+        y = read_y(y, groups, weight, training.nuisance)  # contains groups and weights
         groups = None
         weight = None
     results = cross_validate_candidates(
@@ -355,7 +428,7 @@ def hold_out(
         y,
         groups,
         scoring=metrics,
-        cv=_cv_of(options, leave, training),
+        cv=_cross_validation(options, leave, training),
         candidates=_candidates(options),
         sample_weight=weight,
         time=training.data.time,
@@ -375,7 +448,7 @@ def _candidates(options: ModelOptions) -> dict[str, list[float] | None]:
     return candidates
 
 
-def _cv_of(options: ModelOptions, leave: str, training: TrainingSet) -> CrossValidation:
+def _cross_validation(options: ModelOptions, leave: str, training: TrainingSet) -> CrossValidation:
     """The argument `cv` of `cross_validate_candidates` for a value of --leave."""
     if leave == "auto":
         return training.folds or "auto"

@@ -18,7 +18,8 @@ from rankwise.arrays import Array, Indices, Labels, Matrix
 from rankwise.auto.auto_ranker import AutoRanker
 from rankwise.caching import cached_property
 from rankwise.cli import terminal
-from rankwise.cli.input_files import SHOWN_NAMES, DataFile, PairFile
+from rankwise.cli.input_files import SHOWN_NAMES, DataFile
+from rankwise.cli.pair_file import PairFile
 from rankwise.cli.training_notes import TrainingNotes
 from rankwise.datasets import RankingData
 from rankwise.datasets.files import import_arrow
@@ -175,7 +176,8 @@ class TrainingSet:
         for _, step in self.steps:
             if isinstance(step, StandardScaler | GroupScaler):
                 return str(type(step).__name__)
-            if isinstance(step, TableVectorizer) and step.scale:
+            vectorizer_scales = isinstance(step, TableVectorizer) and step.scale
+            if vectorizer_scales:
                 return "StandardScaler"
         return None
 
@@ -195,10 +197,11 @@ class TrainingSet:
 
         The steps before the ranker are not weighted.
         """
-        has_sides = self.pairs is not None and self.data.groups is None and not self.steps
-        if has_sides and isinstance(model, AutoRanker):
-            return self._fit_comparisons(model)
-        arguments = {"groups": self.groups, "sample_weight": self.sample_weight}
+        is_prepared_by_steps = bool(self.steps)
+        has_only_comparisons = self.pairs is not None and self.data.groups is None
+        if isinstance(model, AutoRanker) and has_only_comparisons and not is_prepared_by_steps:
+            return self._fit_to_items_and_comparisons(model)
+        fit_arguments = {"groups": self.groups, "sample_weight": self.sample_weight}
         if self.data.time is not None:
             if "time" not in inspect.signature(model.fit).parameters:
                 raise ValueError(
@@ -206,21 +209,21 @@ class TrainingSet:
                     f"{type(model).__name__} does not choose parameters; leave out --time, or "
                     "--alpha, --calibrate or --model auto."
                 )
-            arguments["time"] = self.data.time
+            fit_arguments["time"] = self.data.time
         if self.nuisance is not None:
-            arguments["nuisance"] = self.nuisance
-        model.fit(self.prepared, self.y, **arguments)
-        if not self.steps:
+            fit_arguments["nuisance"] = self.nuisance
+        model.fit(self.prepared, self.y, **fit_arguments)
+        if not is_prepared_by_steps:
             return model
         return Pipeline([*self.steps, ("rank", model)])
 
-    def _fit_comparisons(self, model: AutoRanker) -> BaseEstimator:
-        """Fit an AutoRanker to comparisons with the side that was named first."""
+    def _fit_to_items_and_comparisons(self, model: AutoRanker) -> BaseEstimator:
+        """Fit an AutoRanker to the table of items and the comparisons, with their sides."""
         assert self.pairs is not None
-        id_name = self.data.roles["id"]
-        names = import_arrow().array(self.data.ids)
-        items = self.X.append_column(id_name, names)
-        return model.fit(items, self.pairs.compared, item_id=id_name)
+        id_column = self.data.roles["id"]
+        item_names = import_arrow().array(self.data.ids)
+        items = self.X.append_column(id_column, item_names)
+        return model.fit(items, self.pairs.compared, item_id=id_column)
 
     def notes(self, command: str, chosen: JsonObject) -> TrainingNotes:
         """Facts about the training for the model file."""
@@ -248,8 +251,9 @@ class TrainingSet:
     def _fingerprints(self) -> Fingerprints:
         """Fingerprints of the training rows."""
         if self.pairs is not None:
-            return Fingerprints(fingerprint_rows(*self.pairs.rows()))
-        y = self._scores()
+            comparisons = self.pairs.comparisons_to_fingerprint()
+            return Fingerprints(fingerprint_rows(comparisons.X, comparisons.y, comparisons.groups))
+        y = self._true_scores()
         groups = self.data.groups
         if self.file.is_letor:
             return Fingerprints(fingerprint_rows(self.X, y, groups))
@@ -261,7 +265,7 @@ class TrainingSet:
             columns=list(all_columns.column_names),
         )
 
-    def _scores(self) -> Array:
+    def _true_scores(self) -> Array:
         """The true scores of the items."""
         if isinstance(self.y, PairGraph):
             raise TypeError("comparisons have no scores of items.")
@@ -302,14 +306,14 @@ class TrainingSet:
         """The graph of comparisons or of survival times, or that of the items with a score."""
         if isinstance(self.y, PairGraph | SurvivalGraph):
             return self.y
-        rows = np.flatnonzero(~np.isnan(self.y))
-        scored = self.data.take(rows)
-        return ScoreGraph(self.y[rows], scored.groups, sample_weight=scored.weight)
+        rows_with_score = np.flatnonzero(~np.isnan(self.y))
+        scored = self.data.take(rows_with_score)
+        return ScoreGraph(self.y[rows_with_score], scored.groups, sample_weight=scored.weight)
 
     def lines(self) -> list[tuple[str, str]]:
         """The summary as names and values."""
         summary = self.summary
-        pairs_name = "pairs" if self.pairs is None else "comparisons"
+        name_of_pairs = "pairs" if self.pairs is None else "comparisons"
         return [
             ("data", str(self.path)),
             ("items", self._items_text()),
@@ -318,7 +322,7 @@ class TrainingSet:
             ("nuisance", ", ".join(summary.nuisance)),
             ("features", _features_text(summary.n_features, self.names)),
             ("groups", self._groups_text()),
-            (pairs_name, f"{summary.pairs:,}, {summary.tied_pairs:,} of them tied"),
+            (name_of_pairs, f"{summary.pairs:,}, {summary.tied_pairs:,} of them tied"),
         ]
 
     def _target_line(self) -> tuple[str, str]:
@@ -357,26 +361,26 @@ class TrainingSet:
 
     def print_columns(self) -> None:
         """Print the use of each column, unless all columns are plain numbers."""
-        plain = [
+        plain_numbers = [
             column.name for column in self.facts if column.words == "number" and not column.why
         ]
-        if len(plain) == len(self.facts):
+        if len(plain_numbers) == len(self.facts):
             return
-        rows = []
-        for role, name in self.data.roles.items():
-            if name:
-                rows.append([name, ROLES.get(role, role), ""])
-        if plain:
-            rows.append([join_words(plain, SHOWN_NAMES), "number", ""])
+        # rows of the table: column, use, reason
+        rows = [[name, ROLES.get(role, role), ""] for role, name in self.data.roles.items() if name]
+        if plain_numbers:
+            rows.append([join_words(plain_numbers, SHOWN_NAMES), "number", ""])
         for column in self.facts:
-            if column.name not in plain:
+            if column.name not in plain_numbers:
                 rows.append([column.name or "(no name)", column.words, column.why])
         header = ["column", "used as", "because"]
-        if not any(reason for _, _, reason in rows):
-            header = header[:2]
-            rows = [row[:2] for row in rows]
+        has_reasons = any(reason for _, _, reason in rows)
+        if not has_reasons:
+            header = ["column", "used as"]
+            rows = [[name, use] for name, use, _ in rows]
+        all_columns = tuple(range(len(header)))
         terminal.echo("")
-        terminal.print_table(TextTable(header, rows, names=tuple(range(len(header)))))
+        terminal.print_table(TextTable(header, rows, names=all_columns))
         terminal.echo("")
 
 

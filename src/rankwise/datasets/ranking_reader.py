@@ -45,6 +45,9 @@ from rankwise.errors import TableFormatError
 if TYPE_CHECKING:
     import pyarrow as pa
 
+#: Arguments of `read_ranking` that name columns.
+COLUMN_ARGUMENTS = ("target", "group", "id", "weight", "time", "event", "ignore", "features")
+
 
 def read_ranking(
     path: PathLike | TableFile,
@@ -243,7 +246,7 @@ def read_letor_items(
     path : str
         The file.
     column_arguments : mapping
-        The arguments of `read_ranking` that name columns.
+        A value for each of `COLUMN_ARGUMENTS`.
     n_features : int or None
         Number of columns of X.
     zero_based : bool
