@@ -227,24 +227,33 @@ def evaluate(
     if metrics is not None:
         requested_metrics = get_metrics(metrics)
     data = _read_data(y_true, y_score, groups, items, sample_weight, requested_metrics)
-    targets = data.ranking.targets
     rows = []
     per_group = {}
     for metric in requested_metrics or get_metrics(data.default_metrics):
-        by_group = metric.by_group(data.ranking)
-        n_undefined = int(np.isnan(by_group.values).sum())
-        values = metric.fill_undefined(by_group, undefined, targets)
-        if undefined == "nan" and n_undefined:
-            mean = low = high = np.nan
-        else:
-            filled = with_error_for_shared_items(by_group._replace(values=values), data.compared)
-            mean, low, high = metric.interval(filled, confidence)
-        rows.append(EvaluationRow(metric.name, mean, len(values), n_undefined, low, high))
+        row, values = _evaluate_metric(metric, data, undefined, confidence)
+        rows.append(row)
         per_group[metric.name] = values
     n_items = None
     if data.compared is not None:
         n_items = data.compared.n_items
-    return Evaluation(tuple(rows), per_group, targets.labels, confidence, n_items=n_items)
+    return Evaluation(
+        tuple(rows), per_group, data.ranking.targets.labels, confidence, n_items=n_items
+    )
+
+
+def _evaluate_metric(
+    metric: Metric, data: _CheckedData, undefined: str, confidence: float
+) -> tuple[EvaluationRow, Array]:
+    """One row of the evaluation, and the values of the groups."""
+    by_group = metric.by_group(data.ranking)
+    n_undefined = int(np.isnan(by_group.values).sum())
+    values = metric.fill_undefined(by_group, undefined, data.ranking.targets)
+    if undefined == "nan" and n_undefined:
+        mean = low = high = np.nan
+    else:
+        filled = with_error_for_shared_items(by_group._replace(values=values), data.compared)
+        mean, low, high = metric.interval(filled, confidence)
+    return EvaluationRow(metric.name, mean, len(values), n_undefined, low, high), values
 
 
 class _CheckedData(NamedTuple):

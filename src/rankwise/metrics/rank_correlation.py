@@ -475,18 +475,11 @@ class PairCounts(NamedTuple):
 def count_pairs(ranking: Ranking | SurvivalRanking) -> PairCounts:
     """Count the pairs of each group; with weights a pair counts the product of its weights."""
     if isinstance(ranking, SurvivalRanking):
-        counts = ranking.count_pairs()
-        return PairCounts(
-            differing=counts.total,
-            discordant=counts.discordant,
-            tied_scores=counts.tied,
-            total=counts.total,
-            untied=counts.total - counts.tied,
-            unit=np.ones(len(counts.total)),
-        )
+        return _count_survival_pairs(ranking)
     targets = ranking.targets
     group_starts = targets.group_starts
-    # Ties by falling y: a pair with equal scores is no inversion
+    # In ranked order a pair is discordant if its levels of y are inverted. Ties are ordered by
+    # falling y, so that a pair with equal scores is no inversion
     order = ranking.order("optimistic")
     levels = targets.levels[order].astype(np.int32)
     if targets.weights is None:
@@ -507,12 +500,28 @@ def count_pairs(ranking: Ranking | SurvivalRanking) -> PairCounts:
     if not ranking.has_ties:
         no_pairs = np.zeros_like(differing)
         return PairCounts(differing, discordant, no_pairs, total, untied=total, unit=unit)
-    starts_of_equal_items = find_run_starts(targets.levels[order], ranking.tied_run_starts)
+
+    # Pairs of one run of tied scores that are not in one run of equal scores and equal y
+    equal_item_starts = find_run_starts(targets.levels[order], ranking.tied_run_starts)
     tied_scores = targets.count_pairs_between_runs(
-        ranked_weights, ranking.tied_run_starts, starts_of_equal_items
+        ranked_weights, ranking.tied_run_starts, equal_item_starts
     )
+    # Pairs of one group that are not in one run of tied scores
     untied = targets.count_pairs_between_runs(ranked_weights, group_starts, ranking.tied_run_starts)
     return PairCounts(differing, discordant, tied_scores, total, untied, unit)
+
+
+def _count_survival_pairs(ranking: SurvivalRanking) -> PairCounts:
+    """Counts of the comparable pairs of survival times, all of which have different times."""
+    counts = ranking.count_pairs()
+    return PairCounts(
+        differing=counts.total,
+        discordant=counts.discordant,
+        tied_scores=counts.tied,
+        total=counts.total,
+        untied=counts.total - counts.tied,
+        unit=np.ones(len(counts.total)),
+    )
 
 
 def _rescale_weights(targets: GroupedTargets, order: Indices) -> tuple[Array, Array]:

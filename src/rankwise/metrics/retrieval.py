@@ -727,12 +727,12 @@ def _probability_that_none_is_drawn(
     """
     too_many_are_drawn = n_drawn > n_items - n_wanted
     probability = np.where(too_many_are_drawn, 0.0, 1.0)
-    is_between = (n_wanted > 0) & (n_drawn > 0) & ~too_many_are_drawn
-    n = n_items[is_between]
-    r = n_wanted[is_between]
-    s = n_drawn[is_between]
-    # Logarithm of (n − r)! (n − s)! / ((n − r − s)! n!)
-    probability[is_between] = np.exp(
+    is_between_0_and_1 = (n_wanted > 0) & (n_drawn > 0) & ~too_many_are_drawn
+    n = n_items[is_between_0_and_1]
+    r = n_wanted[is_between_0_and_1]
+    s = n_drawn[is_between_0_and_1]
+    # Hypergeometric distribution: C(n − r, s) / C(n, s) = (n − r)! (n − s)! / ((n − r − s)! n!)
+    probability[is_between_0_and_1] = np.exp(
         gammaln(n - r + 1) - gammaln(n - r - s + 1) - gammaln(n + 1) + gammaln(n - s + 1)
     )
     return np.asarray(probability)

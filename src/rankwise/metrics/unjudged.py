@@ -422,10 +422,9 @@ def _largest_sums_by_count(problems: list[UnjudgedQuery], limit: int) -> Array:
         new_length = min(len(sums) + len(values) - 1, limit + 1)
         new_sums = np.full(new_length, -np.inf)
         for n_of_query, value_of_query in enumerate(values.tolist()):
-            counts = slice(n_of_query, n_of_query + len(sums))
-            n_counts = len(new_sums[counts])
-            sums_with_query = sums[:n_counts] + value_of_query
-            new_sums[counts] = np.maximum(new_sums[counts], sums_with_query)
+            sums_from_n = new_sums[n_of_query : n_of_query + len(sums)]  # a view
+            sums_with_query = sums[: len(sums_from_n)] + value_of_query
+            np.maximum(sums_from_n, sums_with_query, out=sums_from_n)
         sums = np.maximum.accumulate(new_sums)
     return sums
 

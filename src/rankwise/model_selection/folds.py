@@ -121,7 +121,7 @@ def read_splits(cv: CrossValidation) -> CrossValidation:
 
 def fold_of_item(folds: Folds, n_items: int) -> NDArray[np.intp]:
     """Number of the fold of each item, −1 for items that are in no fold."""
-    fold_numbers = np.full(n_items, -1, dtype=np.intp)
+    fold_numbers = np.full(n_items, -1, dtype=np.intp)  # −1: in no fold
     for number, items in enumerate(folds):
         fold_numbers[items] = number
     return fold_numbers
