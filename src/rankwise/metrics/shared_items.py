@@ -249,17 +249,19 @@ def dyadic_robust_variance(deviations: Array, first: Indices, second: Indices) -
         The sum of products of terms with a common item, or, if that is not positive, the sum of
         squares.
     """
+    # Σ d_k d_l over all comparisons k and l that share an item, k = l included. The squares of the
+    # sums by item contain each product once for each shared item ...
     n_items = int(max(first.max(), second.max())) + 1
-    # Products of all comparisons that share an item are in the squares of the sums by item ...
     item_sums = np.bincount(first, deviations, n_items) + np.bincount(second, deviations, n_items)
     squares_of_items = float(item_sums @ item_sums)
-    # ... where those of the same two items are counted twice
+    # ... so twice if both items are shared: subtract the squares of the sums by pair of items
     pair_code = np.minimum(first, second) * n_items + np.maximum(first, second)
     pair_sums = np.bincount(np.unique(pair_code, return_inverse=True)[1], deviations)
     squares_of_pairs = float(pair_sums @ pair_sums)
     variance = squares_of_items - squares_of_pairs
     if variance <= ROUNDING * squares_of_items:
-        return float(deviations @ deviations)  # of independent comparisons
+        variance_if_independent = float(deviations @ deviations)
+        return variance_if_independent
     return variance
 
 

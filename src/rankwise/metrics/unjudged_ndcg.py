@@ -67,6 +67,7 @@ class NDCGQuery:
     @cached_property
     def ideal_discount_sums(self) -> Array:
         """D(J_l + c) for all grades l and counts c, shape (n_grades, 1 + n_unjudged)."""
+        # Documents of grade l or higher if c unjudged ones are: (n_grades, 1 + n_unjudged)
         n_relevant = self.n_judged_from_grade[:, None] + np.arange(len(self.weights) + 1)
         n_in_ideal = np.minimum(n_relevant, len(self.discounts))  # not beyond the cut-off
         sums: Array = self.sums_of_first_discounts[n_in_ideal]

@@ -195,9 +195,10 @@ def _leave_pair_out_scores(
     pairs = task.pairs()
 
     def mean_scores(orders: Indices) -> Array:
+        # The permuted scores are the outputs of one problem
         permuted_y = pairs.scores[orders].reshape(len(orders), -1)
-        error = pairs.disagreement(candidates.axes["alpha"], permuted_y).T
-        return from_disagreement(metric, error)
+        disagreement = pairs.disagreement(candidates.axes["alpha"], permuted_y)
+        return from_disagreement(metric, disagreement.T)
 
     return mean_scores
 
