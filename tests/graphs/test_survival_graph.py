@@ -100,7 +100,7 @@ def test_blocks_of_pairs_are_the_explicit_pairs(seed, monkeypatch):
     monkeypatch.setattr("rankwise.graphs.pair_blocks.BLOCK_PAIRS", 7)
     pairs = {}
     for block in pair_blocks(SurvivalGraph(*problem)):
-        assert not block.lost.any()
+        assert not block.weight_of_second.any()
         items = block.items[block.first], block.items[block.second]
         for winner, loser, weight in zip(*items, block.weight, strict=True):
             if weight > 0:

@@ -107,7 +107,8 @@ class PreferenceGraph(ABC):
         """Number of groups that were passed; otherwise of connected components with an edge."""
         if self._edges.has_groups:
             return self.n_groups
-        return int((np.bincount(self.components) > 1).sum())
+        component_sizes = np.bincount(self.components)
+        return int((component_sizes > 1).sum())
 
     def sampling_order(self) -> Indices | None:
         """Order of the items in which every k-th item is a sample with typical pairs.
@@ -162,9 +163,10 @@ class PreferenceGraph(ABC):
     def divergence(self) -> Array:
         """The vector d; one column per output where the graph holds several."""
         edges = self._edges
-        flow = edges.edge_weight * edges.edge_target
+        flow = edges.edge_weight * edges.edge_target  # ω δ, from the loser to the winner
         inflow = np.bincount(edges.winner, flow, self.n_items)
-        return np.asarray(inflow - np.bincount(edges.loser, flow, self.n_items))
+        outflow = np.bincount(edges.loser, flow, self.n_items)
+        return np.asarray(inflow - outflow)
 
     @cached_property
     def laplacian_matrix(self) -> sp.csr_matrix:
@@ -173,9 +175,12 @@ class PreferenceGraph(ABC):
         i = edges.winner
         j = edges.loser
         weight = edges.edge_weight
+        # an edge adds −ω at (i, j) and (j, i), and ω at (i, i) and (j, j)
+        rows = np.r_[i, j, i, j]
+        columns = np.r_[j, i, i, j]
         values = np.r_[-weight, -weight, weight, weight]
-        entries = (np.r_[i, j, i, j], np.r_[j, i, i, j])
-        return sp.coo_matrix((values, entries), shape=(self.n_items, self.n_items)).tocsr()
+        shape = (self.n_items, self.n_items)
+        return sp.coo_matrix((values, (rows, columns)), shape=shape).tocsr()
 
     @property
     def degrees(self) -> Array:
@@ -186,10 +191,10 @@ class PreferenceGraph(ABC):
     def components(self) -> Indices:
         """Number of the connected component of each item."""
         edges = self._edges
-        entries = (edges.winner, edges.loser)
         shape = (self.n_items, self.n_items)
-        links = sp.coo_matrix((np.ones(self.n_pairs), entries), shape=shape)
-        return np.asarray(connected_components(links, directed=False)[1], dtype=np.intp)
+        adjacency = sp.coo_matrix((np.ones(self.n_pairs), (edges.winner, edges.loser)), shape=shape)
+        _, component_of_item = connected_components(adjacency, directed=False)
+        return np.asarray(component_of_item, dtype=np.intp)
 
     def laplacian(self, V: Array) -> Array:
         """``L V`` for V of shape (n_items,) or (n_items, k).
@@ -219,7 +224,9 @@ class PreferenceGraph(ABC):
         ndarray of shape (p, p)
             The product.
         """
-        return self.system(R, np.empty((self.n_items, 0)))[0]
+        no_targets = np.empty((self.n_items, 0))
+        gram, _ = self.system(R, no_targets)
+        return gram
 
     def system(self, R: Any, t: Array) -> tuple[Array, Array]:
         """``Rᵀ L R`` and ``Rᵀ t``, a block of columns at a time: sparse R is never densified.
@@ -246,14 +253,16 @@ class PreferenceGraph(ABC):
             )
             R = R[:]
         gram = np.empty((n_columns, n_columns))
-        width = max(1, min(n_columns, SYSTEM_BLOCK_ENTRIES // max(1, n_items)))
-        for start in range(0, n_columns, width):
-            block = R[:, start : start + width]
+        block_columns = max(1, min(n_columns, SYSTEM_BLOCK_ENTRIES // max(1, n_items)))
+        for start in range(0, n_columns, block_columns):
+            columns = slice(start, start + block_columns)
+            block = R[:, columns]
             if sp.issparse(block):
                 block = block.toarray()
             centered = block - block.mean(axis=0, dtype=np.float64)
-            gram[:, start : start + width] = R.T @ self.laplacian(centered)
-        return 0.5 * (gram + gram.T), np.asarray(R.T @ t)
+            gram[:, columns] = R.T @ self.laplacian(centered)
+        symmetric_gram = 0.5 * (gram + gram.T)
+        return symmetric_gram, np.asarray(R.T @ t)
 
     def sparse_norms(self, R: Any) -> Array:
         """``rᵀ L r`` for each column r of sparse R.
@@ -268,7 +277,8 @@ class PreferenceGraph(ABC):
         ndarray of shape (p,)
             Squared norms.
         """
-        return np.asarray(R.multiply(self.laplacian_matrix @ R).sum(axis=0)).ravel()
+        product = self.laplacian_matrix @ R
+        return np.asarray(R.multiply(product).sum(axis=0)).ravel()
 
     def root(self, scale: float = 1.0, shift: float = 0.0) -> GraphRoot:
         """F with ``F Fᵀ = scale L + shift D``, D the weights of the items.
@@ -367,26 +377,26 @@ class PreferenceGraph(ABC):
             NaN for a group without counted pairs.
         """
         edges = self._edges
-        counted = edges.magnitude > 0
+        is_counted = edges.magnitude > 0
         if fold is not None:
-            counted &= fold[edges.winner] == fold[edges.loser]
-        winner = edges.winner[counted]
-        loser = edges.loser[counted]
-        weight = edges.preference_weight[counted]
-        if pooled:
-            n_rows = 1
-            row = np.zeros(len(winner), dtype=np.intp)
-        else:
+            is_counted &= fold[edges.winner] == fold[edges.loser]
+        winner = edges.winner[is_counted]
+        loser = edges.loser[is_counted]
+        weight = edges.preference_weight[is_counted]
+        n_rows = 1
+        row_of_edge = np.zeros(len(winner), dtype=np.intp)  # of the result
+        if not pooled:
             n_rows = edges.n_groups
-            row = edges.groups[winner]
-        total = np.bincount(row, weight, n_rows)
-        columns = F.reshape(len(F), -1)
-        shares = np.full((n_rows, columns.shape[1]), np.nan)
-        for column, scores in enumerate(columns.T):
+            row_of_edge = edges.groups[winner]
+
+        total_weight = np.bincount(row_of_edge, weight, n_rows)
+        score_columns = F.reshape(len(F), -1)
+        shares = np.full((n_rows, score_columns.shape[1]), np.nan)
+        for column, scores in enumerate(score_columns.T):
             margin = scores[winner] - scores[loser]
             error = (margin < 0) + 0.5 * (margin == 0)
-            wrong = np.bincount(row, weight * error, n_rows)
-            np.divide(wrong, total, out=shares[:, column], where=total > 0)
+            wrong_weight = np.bincount(row_of_edge, weight * error, n_rows)
+            np.divide(wrong_weight, total_weight, out=shares[:, column], where=total_weight > 0)
         return shares.reshape(n_rows, *F.shape[1:])
 
     def describe(self) -> GraphDescription:
@@ -399,15 +409,16 @@ class PreferenceGraph(ABC):
         """
         edges = self._edges
         winner_group = self.groups[edges.winner]
-        is_inside = winner_group == self.groups[edges.loser]
-        n_groups_with_pairs = len(np.unique(winner_group[is_inside]))
+        is_inside_group = winner_group == self.groups[edges.loser]
+        n_groups_with_pairs = len(np.unique(winner_group[is_inside_group]))
+        component_sizes = np.bincount(self.components)
         return GraphDescription(
             n_items=self.n_items,
             n_groups=self.n_groups,
             n_pairs=self.n_pairs,
             n_tied_pairs=int((edges.magnitude == 0).sum()),
             n_groups_without_pairs=self.n_groups - n_groups_with_pairs,
-            n_isolated_items=int((np.bincount(self.components) == 1).sum()),
+            n_isolated_items=int((component_sizes == 1).sum()),
             total_weight=self.total_weight,
         )
 

@@ -61,19 +61,22 @@ def nested_scatter(
     >>> nested_scatter(R, [rows, parents], target)[0]  # 14 + 5 · (2 · 2² + 2 · 2²)
     array([[94.]])
     """
-    partition, *outer_partitions = partitions
-    rows = _WeightedRows(R, partition, target, row_weight)
+    innermost_partition, *outer_partitions = partitions
+    rows = _WeightedRows(R, innermost_partition, target, row_weight)
     gram, moment, means = _scatter_of_rows(rows)
-    size = rows.size_of_parents
-    for parent, weight in outer_partitions:
-        size_of_parent = group_sums(size, parent, len(weight))
-        parent_means = group_means(means, parent, size_of_parent, size)
-        for block in _blocks(means):
-            centered = means[block] - parent_means[parent[block]]
-            centered *= np.sqrt(weight[parent[block]] * size[block])[:, None]
-            gram += centered.T @ centered
+    sizes = rows.size_of_parents
+    for partition in outer_partitions:  # whose children have these means and sizes
+        parent = partition.parent
+        parent_sizes = group_sums(sizes, parent, len(partition.weight))
+        parent_means = group_means(means, parent, parent_sizes, sizes)
+        for children in _row_blocks(means):
+            parent_of_child = parent[children]
+            deviation = means[children] - parent_means[parent_of_child]
+            child_weight = partition.weight[parent_of_child] * sizes[children]
+            deviation *= np.sqrt(child_weight)[:, None]
+            gram += deviation.T @ deviation
         means = parent_means
-        size = size_of_parent
+        sizes = parent_sizes
     return gram, moment
 
 
@@ -106,11 +109,12 @@ class _WeightedRows:
 def shift_of_columns(R: Any) -> Array | None:
     """Mean of a sample of rows, to be subtracted from all rows; None if all are near zero."""
     n_rows = R.shape[0]
-    sampled = np.arange(0, n_rows, max(1, n_rows // SAMPLE_ROWS))[:SAMPLE_ROWS]
-    sample = R[sampled].astype(np.float64)
+    sampled_rows = np.arange(0, n_rows, max(1, n_rows // SAMPLE_ROWS))[:SAMPLE_ROWS]
+    sample = R[sampled_rows].astype(np.float64)
     mean = sample.mean(axis=0)
     mean_square = (sample**2).mean(axis=0)
-    if not (mean**2 > MAX_MEAN_SHARE * mean_square).any():
+    is_far_from_zero = mean**2 > MAX_MEAN_SHARE * mean_square
+    if not is_far_from_zero.any():
         return None
     return np.asarray(mean)
 
@@ -137,11 +141,12 @@ class BlockedGram:
         self._shift = shift
         self._centers = centers
         self._targets = rows.columns_of_target
-        self._scales_rows = centers is not None or not rows.has_equal_weights
+        # a weight that all rows share is a factor of the result: see `_scatter_of_rows`
         if rows.has_equal_weights:
-            self._scale = np.ones(n_parents)
+            self._scale_of_parent = np.ones(n_parents)
         else:
-            self._scale = np.sqrt(rows.partition.weight)
+            self._scale_of_parent = np.sqrt(rows.partition.weight)
+        self._must_scale_rows = centers is not None or not rows.has_equal_weights
         self.squares = np.zeros((n_columns, n_columns))
         self.moment = np.zeros((n_columns, self._targets.shape[1]))
         self.sums = np.zeros((n_parents, n_columns))
@@ -153,10 +158,12 @@ class BlockedGram:
             features = features - self._shift
         X = np.ascontiguousarray(features, dtype=np.float64)
         parent = self._rows.partition.parent[block]
-        block_weight = take_weights(self._rows.row_weight, block)
-        scaled = self._scaled(X, parent, block_weight)
-        self.squares += scaled.T @ scaled
-        self._add_sums(X, parent, block_weight, self._targets[block])
+        row_weight = take_weights(self._rows.row_weight, block)
+        scaled_X = X
+        if self._must_scale_rows:
+            scaled_X = self._scale_rows(X, parent, row_weight)
+        self.squares += scaled_X.T @ scaled_X
+        self._add_to_sums(X, parent, row_weight, self._targets[block])
 
     def merge(self, partial_sum: BlockedGram) -> None:
         """Add the sums over other blocks."""
@@ -167,34 +174,37 @@ class BlockedGram:
     @cached_property
     def means(self) -> Array:
         """Mean of the shifted rows of each parent, after the last block; zero without rows."""
-        size = self._rows.size_of_parents
-        return self.sums / np.where(size > 0, size, 1.0)[:, None]
+        sizes = self._rows.size_of_parents
+        return self.sums / np.where(sizes > 0, sizes, 1.0)[:, None]
 
     def squares_of_means(self) -> Array:
         """What the squares have more than the scatter around the means of the parents."""
-        weighted = self.means * (self._scale * np.sqrt(self._rows.size_of_parents))[:, None]
-        return np.asarray(weighted.T @ weighted)
+        root_of_weight = self._scale_of_parent * np.sqrt(self._rows.size_of_parents)
+        weighted_means = self.means * root_of_weight[:, None]
+        return np.asarray(weighted_means.T @ weighted_means)
 
-    def _scaled(self, X: Array, parent: Indices, block_weight: Array | None) -> Array:
-        if not self._scales_rows:
-            return X
-        root_weight = None
-        if block_weight is not None:
-            root_weight = np.sqrt(block_weight)
-        scaled = np.empty(X.shape)
-        scale_rows(X, parent, self._centers, self._scale, scaled, root_weight)
-        return scaled
+    def _scale_rows(self, X: Array, parent: Indices, row_weight: Array | None) -> Array:
+        """Deviations from the centers, times the square roots of the weights."""
+        root_of_row_weight = None
+        if row_weight is not None:
+            root_of_row_weight = np.sqrt(row_weight)
+        scaled_X = np.empty(X.shape)
+        scale_rows(X, parent, self._centers, self._scale_of_parent, scaled_X, root_of_row_weight)
+        return scaled_X
 
-    def _add_sums(
-        self, X: Array, parent: Indices, block_weight: Array | None, targets: Array
+    def _add_to_sums(
+        self, X: Array, parent: Indices, row_weight: Array | None, targets: Array
     ) -> None:
-        if targets.shape[1] == 1:
+        """Add the rows to the sums of their parents, and ``Xᵀ t`` to the moment."""
+        n_rows, n_columns = X.shape
+        if targets.shape[1] == 1:  # both in one pass
             target = np.ascontiguousarray(targets[:, 0])
-            add_rows(X, parent, target, self.sums, self.moment.reshape(-1), block_weight)
-            return
-        unused_moment = np.zeros(X.shape[1])
-        add_rows(X, parent, np.zeros(len(X)), self.sums, unused_moment, block_weight)
-        self.moment += X.T @ targets
+            add_rows(X, parent, target, self.sums, self.moment.reshape(-1), row_weight)
+        else:
+            no_target = np.zeros(n_rows)
+            no_moment = np.zeros(n_columns)
+            add_rows(X, parent, no_target, self.sums, no_moment, row_weight)
+            self.moment += X.T @ targets
 
 
 def _scatter_of_rows(rows: _WeightedRows) -> tuple[Array, Array, Array]:
@@ -209,14 +219,16 @@ def _scatter_of_rows(rows: _WeightedRows) -> tuple[Array, Array, Array]:
     shift = shift_of_columns(rows.R)
     gram = _add_all_rows(rows, shift)
     moment = gram.moment
-    if shift is not None:
+    if shift is not None:  # Rᵀ t of the rows before the shift
         moment += np.outer(shift, rows.columns_of_target.sum(axis=0))
     means = gram.means
-    excess = gram.squares_of_means()
-    if (np.diagonal(excess) > MAX_MEAN_SHARE * np.diagonal(gram.squares)).any():
-        scatter = _add_all_rows(rows, shift, means).squares
+    squares_of_means = gram.squares_of_means()
+    largest_squares = MAX_MEAN_SHARE * np.diagonal(gram.squares)
+    would_cancel = np.diagonal(squares_of_means) > largest_squares
+    if would_cancel.any():
+        scatter = _add_all_rows(rows, shift, centers=means).squares
     else:
-        scatter = gram.squares - excess
+        scatter = gram.squares - squares_of_means
     if rows.has_equal_weights:
         scatter *= rows.partition.weight[0]
     return scatter, moment.reshape(len(scatter), *rows.target.shape[1:]), means
@@ -231,21 +243,21 @@ def _add_all_rows(
     data: the result is the same to the last bit for any number of idle cores.
     """
 
-    def partial_sums(block_runs: list[list[slice]]) -> list[BlockedGram]:
-        sums = []
+    def compute_partial_sums(block_runs: list[list[slice]]) -> list[BlockedGram]:
+        partial_sums = []
         for blocks in block_runs:
-            gram = BlockedGram(rows, shift, centers)
+            partial_sum = BlockedGram(rows, shift, centers)
             for block in blocks:
-                gram.add(block)
-            sums.append(gram)
-        return sums
+                partial_sum.add(block)
+            partial_sums.append(partial_sum)
+        return partial_sums
 
     n_rows, n_columns = rows.R.shape
     n_multiplications = n_rows * n_columns**2
     n_parents = len(rows.partition.weight)
-    block_runs = _split_blocks(list(_blocks(rows.R)), n_multiplications, n_parents)
-    sums_of_threads = map_in_threads(partial_sums, block_runs, n_multiplications)
-    total, *further_sums = itertools.chain.from_iterable(sums_of_threads)
+    block_runs = _split_blocks(list(_row_blocks(rows.R)), n_multiplications, n_parents)
+    sums_by_thread = map_in_threads(compute_partial_sums, block_runs, n_multiplications)
+    total, *further_sums = itertools.chain.from_iterable(sums_by_thread)
     for partial_sum in further_sums:
         total.merge(partial_sum)
     return total
@@ -262,7 +274,8 @@ def _split_blocks(
     n_sums = 1
     if n_multiplications >= LARGE_STEP:
         n_rows = blocks[-1].stop
-        n_sums = min(MAX_PARTIAL_SUMS, len(blocks), max(1, n_rows // (8 * n_parents)))
+        n_sums_in_memory = max(1, n_rows // (8 * n_parents))
+        n_sums = min(MAX_PARTIAL_SUMS, len(blocks), n_sums_in_memory)
     bounds = [len(blocks) * k // n_sums for k in range(n_sums + 1)]
     return [blocks[start:stop] for start, stop in itertools.pairwise(bounds)]
 
@@ -273,20 +286,20 @@ def plain_system(R: Any, target: Array, row_weight: Array | None = None) -> tupl
     Dense R is read a block of rows at a time.
     """
     if sp.issparse(R):
-        weighted = R
+        weighted_R = R
         if row_weight is not None:
-            weighted = R.multiply(row_weight[:, None]).tocsr()
-        gram = np.asarray((R.T @ weighted).toarray(), dtype=np.float64)
+            weighted_R = R.multiply(row_weight[:, None]).tocsr()
+        gram = np.asarray((R.T @ weighted_R).toarray(), dtype=np.float64)
         return gram, np.asarray(R.T @ target)
     n_columns = R.shape[1]
     gram = np.zeros((n_columns, n_columns))
     moment = np.zeros((n_columns, *target.shape[1:]))
-    for block in _blocks(R):
-        rows = np.ascontiguousarray(R[block], dtype=np.float64)
-        moment += rows.T @ target[block]
+    for block in _row_blocks(R):
+        X = np.ascontiguousarray(R[block], dtype=np.float64)
+        moment += X.T @ target[block]
         if row_weight is not None:
-            rows = rows * np.sqrt(row_weight[block])[:, None]
-        gram += rows.T @ rows
+            X = X * np.sqrt(row_weight[block])[:, None]
+        gram += X.T @ X
     return gram, moment
 
 
@@ -297,8 +310,8 @@ def sums_of_squares(S: Any, weight: NDArray[Any] | None = None) -> Array:
     return np.asarray(S.multiply(S).T @ weight)
 
 
-def _blocks(R: Any) -> Iterator[slice]:
+def _row_blocks(R: Any) -> Iterator[slice]:
     n_rows, n_columns = R.shape
-    height = block_rows(n_columns)
-    for start in range(0, n_rows, height):
-        yield slice(start, min(start + height, n_rows))
+    n_rows_of_block = block_rows(n_columns)
+    for start in range(0, n_rows, n_rows_of_block):
+        yield slice(start, min(start + n_rows_of_block, n_rows))

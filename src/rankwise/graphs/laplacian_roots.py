@@ -44,52 +44,56 @@ class GraphRoot(ABC):
 
     def sandwich(self, K: Array) -> Array:
         """``Fᵀ K F``, written to the symmetric matrix K a block of columns or rows at a time."""
-        size = _block_rows(K)
-        for start in range(0, len(K), size):
-            columns = K[:, start : start + size]
+        block_rows = _block_rows(K)
+        for start in range(0, len(K), block_rows):  # Fᵀ K
+            columns = K[:, start : start + block_rows]
             columns[:] = self.adjoint(np.ascontiguousarray(columns))
-        for start in range(0, len(K), size):
-            rows = K[start : start + size].T
-            K[start : start + size] = self.adjoint(np.ascontiguousarray(rows)).T
+        for start in range(0, len(K), block_rows):  # (Fᵀ K) F = (Fᵀ (Fᵀ K)ᵀ)ᵀ
+            rows = K[start : start + block_rows]
+            rows[:] = self.adjoint(np.ascontiguousarray(rows.T)).T
         return K
 
 
 class LevelRoot(GraphRoot):
     """Root of any combination of centering inside levels and inside groups.
 
-    Every vector is the sum of three orthogonal parts: deviation from the mean of the level,
+    Every vector is the sum of three orthogonal components: deviation from the mean of the level,
     deviation of the level means from the mean of the group, and the mean of the group. L of the
-    magnitude and sign costs only scales the parts, so its root N scales them by square roots: O(m).
+    magnitude and sign costs only scales these, so its root N scales them by square roots: O(m).
 
-    With weights w it is ``F = D^½ N``, D = diag(w), since L is ``D^½ N² D^½``. The parts are then
-    those of a vector ``v = √w ∘ x``: what is a constant of x is a multiple of √w, and a mean of x
-    is ``Σ √w v / Σ w``. For a clique, ``N = √s (I − uuᵀ)`` with s = Σ w and u = √(w/s). Items of
-    weight 0 have zero rows.
+    With weights w it is ``F = D^½ N``, D = diag(w), since L is ``D^½ N² D^½``. The components are
+    then those of a vector ``v = √w ∘ x``: what is a constant of x is a multiple of √w, and a mean
+    of x is ``Σ √w v / Σ w``. For a clique, ``N = √s (I − uuᵀ)`` with s = Σ w and u = √(w/s).
+    Items of weight 0 have zero rows.
     """
 
     def __init__(self, levels: Levels, within: Array, between: Array, shift: float) -> None:
-        of_groups = np.full(len(within), shift)
+        of_group_means = np.full(len(within), shift)
         self._levels = levels
-        self._factors = np.sqrt([within, between, of_groups])
+        self._factors = np.sqrt([within, between, of_group_means])  # (3, n_levels)
         self._root_weight: Array | None = None
         if levels.weight is not None:
             self._root_weight = np.sqrt(levels.weight)
 
     def apply(self, V: Array) -> Array:
         """``F V``."""
-        return _times(self._root_weight, self._scale_parts(V, self._factors))
+        NV = self._scale_components(V, self._factors)
+        return _scale_rows(self._root_weight, NV)
 
     def adjoint(self, V: Array) -> Array:
         """``Fᵀ V``."""
-        return self._scale_parts(_times(self._root_weight, V), self._factors)
+        weighted_V = _scale_rows(self._root_weight, V)
+        return self._scale_components(weighted_V, self._factors)
 
     def solve(self, d: Array) -> Array:
         """A vector b with ``F b = d``, for d in the range of F."""
-        return self._scale_parts(_times(_inverse(self._root_weight), d), _inverse(self._factors))
+        unweighted_d = _scale_rows(reciprocal_or_zero(self._root_weight), d)
+        return self._scale_components(unweighted_d, reciprocal_or_zero(self._factors))
 
     def solve_adjoint(self, r: Array) -> Array:
         """A vector f with ``Fᵀ f = r``, for r in the range of Fᵀ."""
-        return _times(_inverse(self._root_weight), self._scale_parts(r, _inverse(self._factors)))
+        weighted_f = self._scale_components(r, reciprocal_or_zero(self._factors))
+        return _scale_rows(reciprocal_or_zero(self._root_weight), weighted_f)
 
     def sandwich(self, K: Array) -> Array:
         """``Fᵀ K F``, written to the symmetric matrix K.
@@ -100,46 +104,48 @@ class LevelRoot(GraphRoot):
         """
         if self._root_weight is not None or FEW_LEVELS * len(self._levels.group) > len(K):
             return super().sandwich(K)
-        levels = self._levels
-        scale = self._factors[0][levels.of_item]
-        offset = self._offset(K, self._factors)
-        corner = self._offset(np.ascontiguousarray(offset.T), self._factors)
-        half = offset * scale + 0.5 * corner[:, levels.of_item]
-        turned = np.ascontiguousarray(half.T)
-        size = _block_rows(K)
-        for start in range(0, len(K), size):
-            rows = slice(start, start + size)
+        level_of_item = self._levels.of_item
+        scale = self._factors[0][level_of_item]  # S
+        U = self._constants_of_levels(K, self._factors)  # (n_levels, n_items)
+        C = self._constants_of_levels(np.ascontiguousarray(U.T), self._factors)
+        # the last three terms are the sum of half[c_i, j] and half[c_j, i]
+        half = U * scale + 0.5 * C[:, level_of_item]
+        half_transposed = np.ascontiguousarray(half.T)
+        block_rows = _block_rows(K)
+        for start in range(0, len(K), block_rows):
+            rows = slice(start, start + block_rows)
             block = K[rows]
             block *= scale
             block *= scale[rows, None]
-            block += half[levels.of_item[rows]]
-            block += np.take(turned[rows], levels.of_item, axis=1)
+            block += half[level_of_item[rows]]
+            block += np.take(half_transposed[rows], level_of_item, axis=1)
         return K
 
-    def _scale_parts(self, V: Array, factors: Array) -> Array:
-        offset = self._offset(V, factors)
-        within = row_factors(factors[0], V)
-        out: Array = V * within[self._levels.of_item]
-        out += _times(self._root_weight, offset[self._levels.of_item])
+    def _scale_components(self, V: Array, factors: Array) -> Array:
+        """The sum of the three components of V, each times its factor."""
+        level_of_item = self._levels.of_item
+        within, _, _ = factors
+        out: Array = V * row_factors(within, V)[level_of_item]
+        constants = self._constants_of_levels(V, factors)
+        out += _scale_rows(self._root_weight, constants[level_of_item])
         return out
 
-    def _offset(self, V: Array, factors: Array) -> Array:
+    def _constants_of_levels(self, V: Array, factors: Array) -> Array:
         """Constant of each level that is added to the factor of the level times V."""
-        if V.ndim == 2:
-            factors = factors[:, :, None]  # the same for all columns of V
-        within, between, of_groups = factors
+        within, between, of_group_means = (row_factors(factor, V) for factor in factors)
         level_mean, group_mean = self._levels.means(V, self._root_weight)
-        offset: Array = (between - within) * level_mean + (of_groups - between) * group_mean
-        return offset
+        constants: Array = (between - within) * level_mean
+        constants += (of_group_means - between) * group_mean
+        return constants
 
 
-def _times(factor: Array | None, V: Array) -> Array:
+def _scale_rows(factor: Array | None, V: Array) -> Array:
     if factor is None:
         return V
     return np.asarray(V * row_factors(factor, V))
 
 
-def _inverse(factor: Any) -> Any:
+def reciprocal_or_zero(factor: Any) -> Any:
     """Reciprocals, with 0 for 0 and None for None."""
     if factor is None:
         return None
@@ -183,10 +189,12 @@ class CholeskyRoot(GraphRoot):
         return self._solve_triangles(r, transpose=True)
 
     def _solve_triangles(self, d: Array, *, transpose: bool) -> Array:
+        """Solve with F or Fᵀ of each component; the last entry is 0 if F is singular."""
         out = np.zeros_like(d)
         for items, F in self._blocks:
-            is_singular = F[-1, -1] == 0
-            rank = len(items) - int(is_singular)
+            rank = len(items)
+            if F[-1, -1] == 0:
+                rank -= 1
             if rank:
                 rows = items[:rank]
                 out[rows] = scipy.linalg.solve_triangular(
@@ -211,10 +219,10 @@ def _cholesky_root(L: Array, shift: Array) -> Array:
         F: Array = scipy.linalg.cholesky(L, lower=True)
         return F
     F = np.zeros((n, n))
-    if n > 1:
-        top = scipy.linalg.cholesky(L[:-1, :-1], lower=True)
-        F[:-1, :-1] = top
-        F[-1, :-1] = scipy.linalg.solve_triangular(top, L[:-1, -1], lower=True)
+    if n > 1:  # L without its last row and column is positive definite
+        leading_root = scipy.linalg.cholesky(L[:-1, :-1], lower=True)
+        F[:-1, :-1] = leading_root
+        F[-1, :-1] = scipy.linalg.solve_triangular(leading_root, L[:-1, -1], lower=True)
     return F
 
 

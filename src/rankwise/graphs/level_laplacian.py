@@ -54,7 +54,7 @@ class LevelLaplacian:
     @classmethod
     def of_different_levels(cls, levels: Levels, pair_weights: Array) -> LevelLaplacian:
         """The pairs of each group whose items have different levels."""
-        within = pair_weights[levels.group] * levels.others
+        within = pair_weights[levels.group] * levels.weight_of_other_levels
         between = (pair_weights * levels.group_size)[levels.group]
         return cls(levels, pair_weights, within, between, joins_levels=False)
 
@@ -64,8 +64,8 @@ class LevelLaplacian:
         level_means, means_of_groups = levels.means(V)
         out = group_center(V, levels.of_item, level_means, self.within, out, levels.weight)
         if not self.joins_levels:
-            deviation = level_means - means_of_groups
-            out += levels.to_items(row_factors(self.between, V) * deviation)
+            level_deviation = level_means - means_of_groups
+            out += levels.to_items(row_factors(self.between, V) * level_deviation)
         return out
 
     def diagonal(self) -> Array:
@@ -102,10 +102,12 @@ class LevelLaplacian:
         """
         levels = self.levels
         weight = weights_or_ones(levels.weight, levels.n_items)
-        indicator = (weight, levels.of_item, np.arange(levels.n_items + 1))
-        items_by_level = sp.csr_matrix(indicator, (levels.n_items, levels.n_levels))
-        level_sums = items_by_level.T.tocsr() @ R
+        level_of_each_item = (weight, levels.of_item, np.arange(levels.n_items + 1))
+        indicator = sp.csr_matrix(level_of_each_item, (levels.n_items, levels.n_levels))
+        level_sums = indicator.T.tocsr() @ R
         level_size = np.where(levels.size > 0, levels.size, 1.0)
+
+        # Σ within (r − level mean)² + Σ between (level mean − group mean)², multiplied out
         norms = sums_of_squares(R, weight * self.within[levels.of_item])
         norms += sums_of_squares(level_sums, (self.between - self.within) / level_size)
         if self.between.any():

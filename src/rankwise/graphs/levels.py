@@ -55,7 +55,7 @@ class Levels:
         return len(self.group)
 
     @cached_property
-    def first(self) -> Indices:
+    def lowest_level(self) -> Indices:
         """Number of the lowest level of each group."""
         return np.searchsorted(self.group, np.arange(self.n_groups))
 
@@ -84,29 +84,30 @@ class Levels:
         return np.asarray(item_values)
 
     @cached_property
-    def lower(self) -> Array:
+    def weight_of_lower_levels(self) -> Array:
         """Total weight of the items of the group that are below each level."""
         if self.weight is None:
-            return self._weight_below(self.size)
+            return self._sum_of_lower_levels(self.size)
         # relative to the weight of the group, so that groups of small weight keep their digits
-        unit = np.where(self.group_size > 0, self.group_size, 1.0)[self.group]
-        return np.asarray(self._weight_below(self.size / unit) * unit)
+        group_weight = np.where(self.group_size > 0, self.group_size, 1.0)[self.group]
+        return np.asarray(self._sum_of_lower_levels(self.size / group_weight) * group_weight)
 
     @property
-    def in_group(self) -> NDArray[np.int32]:
+    def number_in_group(self) -> NDArray[np.int32]:
         """Level of each item, counted from 0 for the lowest level of its group."""
-        first_of_level = self.first[self.group]
-        return (self.of_item - first_of_level[self.of_item]).astype(np.int32)
+        lowest_level_of_group = self.lowest_level[self.group]
+        return (self.of_item - lowest_level_of_group[self.of_item]).astype(np.int32)
 
     @property
-    def others(self) -> Array:
+    def weight_of_other_levels(self) -> Array:
         """For each level the total weight of the items in the other levels of its group."""
         return np.asarray(self.group_size[self.group] - self.size)
 
-    def _weight_below(self, size: Array) -> Array:
-        below = np.cumsum(size) - size
-        below -= below[self.first][self.group]
-        return np.asarray(below)
+    def _sum_of_lower_levels(self, size: Array) -> Array:
+        """Sum of the sizes of the lower levels of the same group, for each level."""
+        sum_before = np.cumsum(size) - size  # over all groups
+        sum_before -= sum_before[self.lowest_level][self.group]
+        return np.asarray(sum_before)
 
 
 def find_levels(
@@ -115,13 +116,14 @@ def find_levels(
     """Levels of the distinct pairs (group, score)."""
     order = np.argsort(scores)
     if n_groups > 1:
-        size = np.bincount(group, minlength=n_groups)
-        order = sort_by_group(order, group.astype(np.int32), np.cumsum(size) - size)
+        group_sizes = np.bincount(group, minlength=n_groups)
+        group_starts = np.cumsum(group_sizes) - group_sizes
+        order = sort_by_group(order, group.astype(np.int32), group_starts)
     sorted_group = group[order]
     sorted_scores = scores[order]
-    starts_group = sorted_group[1:] != sorted_group[:-1]
-    starts_level = np.r_[True, starts_group | (sorted_scores[1:] != sorted_scores[:-1])]
-    starts_level = starts_level[: len(scores)]  # no item, no level
+    starts_level = np.ones(len(scores), dtype=bool)
+    starts_level[1:] = sorted_group[1:] != sorted_group[:-1]
+    starts_level[1:] |= sorted_scores[1:] != sorted_scores[:-1]
     of_item = np.empty(len(scores), dtype=np.intp)
     of_item[order] = np.cumsum(starts_level) - 1
     return Levels(of_item, sorted_group[starts_level], n_groups, weight)

@@ -29,7 +29,7 @@ class PairBlock(NamedTuple):
         The two items of each pair, numbered among the items of the block.
     weight : ndarray
         ω of each pair.
-    lost : ndarray
+    weight_of_second : ndarray
         Part of ω with which the second item is preferred, at most half of ω; half for a tie.
     """
 
@@ -37,7 +37,7 @@ class PairBlock(NamedTuple):
     first: Indices
     second: Indices
     weight: Array
-    lost: Array
+    weight_of_second: Array
 
     def differences(self, v: Array) -> Array:
         """``v_first − v_second`` for each pair."""
@@ -46,8 +46,10 @@ class PairBlock(NamedTuple):
 
     def add_flows(self, flows: Array, out: Array) -> None:
         """Add ``Σ flow (e_first − e_second)`` to a vector of all items."""
-        n = len(out[self.items])
-        out[self.items] += np.bincount(self.first, flows, n) - np.bincount(self.second, flows, n)
+        n_items = len(out[self.items])
+        inflow = np.bincount(self.first, flows, n_items)
+        outflow = np.bincount(self.second, flows, n_items)
+        out[self.items] += inflow - outflow
 
 
 @singledispatch
@@ -70,15 +72,15 @@ def _pair_blocks_of_scores(graph: ScoreGraph) -> Iterator[PairBlock]:
 def _blocks_of_edges(graph: PairGraph) -> Iterator[PairBlock]:
     """The distinct pairs of a list of edges."""
     pairs = _distinct_pairs(graph)
-    size = max(BLOCK_PAIRS, graph.n_items)
-    for start in range(0, len(pairs.weight), size):
-        block = slice(start, start + size)
+    n_pairs_of_block = max(BLOCK_PAIRS, graph.n_items)
+    for start in range(0, len(pairs.weight), n_pairs_of_block):
+        block = slice(start, start + n_pairs_of_block)
         yield PairBlock(
             pairs.items,
             pairs.first[block],
             pairs.second[block],
             pairs.weight[block],
-            pairs.lost[block],
+            pairs.weight_of_second[block],
         )
 
 
@@ -88,29 +90,37 @@ def _distinct_pairs(graph: PairGraph) -> PairBlock:
     The first item of a pair is the item that is preferred with more weight.
     """
     n_items = graph.n_items
-    low = np.minimum(graph.winner, graph.loser)
-    high = np.maximum(graph.winner, graph.loser)
-    keys, pair_of_edge = np.unique(low * n_items + high, return_inverse=True)
+    # number the pairs of items by their smaller and their larger index
+    smaller_index = np.minimum(graph.winner, graph.loser)
+    larger_index = np.maximum(graph.winner, graph.loser)
+    keys, pair_of_edge = np.unique(smaller_index * n_items + larger_index, return_inverse=True)
     low_item, high_item = np.divmod(keys, max(n_items, 1))
+
+    # weight of the preferences for each of the two items; a tie is half a preference for both
     share_of_high = np.where(graph.magnitude > 0, graph.winner > graph.loser, 0.5)
     weight = group_sums(graph.edge_weight, pair_of_edge, len(keys))
     weight_of_high = group_sums(graph.edge_weight * share_of_high, pair_of_edge, len(keys))
     weight_of_low = group_sums(graph.edge_weight * (1 - share_of_high), pair_of_edge, len(keys))
+
     prefers_high = 2 * weight_of_high > weight
-    first = np.where(prefers_high, high_item, low_item)
-    second = np.where(prefers_high, low_item, high_item)
-    lost = np.where(prefers_high, weight_of_low, weight_of_high)
-    return PairBlock(slice(None), first, second, weight, lost)
+    return PairBlock(
+        items=slice(None),
+        first=np.where(prefers_high, high_item, low_item),
+        second=np.where(prefers_high, low_item, high_item),
+        weight=weight,
+        weight_of_second=np.where(prefers_high, weight_of_low, weight_of_high),
+    )
 
 
 def edges_of_blocks(blocks: Iterable[PairBlock]) -> EdgeArrays:
     """The pairs of blocks without ties as edges of magnitude 1, without pairs of weight 0."""
-    listed = [np.empty((3, 0))]
+    columns = [np.empty((3, 0))]
     for block in blocks:
         items = np.asarray(block.items)
-        listed.append(np.stack([items[block.first], items[block.second], block.weight]))
-    winner, loser, weight = np.concatenate(listed, axis=1)
-    edges = EdgeArrays(winner.astype(np.intp), loser.astype(np.intp), np.ones(len(weight)), weight)
+        columns.append(np.stack([items[block.first], items[block.second], block.weight]))
+    winner, loser, weight = np.concatenate(columns, axis=1)
+    magnitude = np.ones(len(weight))
+    edges = EdgeArrays(winner.astype(np.intp), loser.astype(np.intp), magnitude, weight)
     return edges.take(weight > 0)
 
 
@@ -146,18 +156,23 @@ def partner_blocks(
         For each position in the order the position of the first partner, which does not decrease,
         and the number of partners.
     """
-    n_pairs_before = np.cumsum(n_partners)
-    cuts = np.flatnonzero(np.diff(n_pairs_before // BLOCK_PAIRS, prepend=0))
+    n_pairs_so_far = np.cumsum(n_partners)
+    cuts = np.flatnonzero(np.diff(n_pairs_so_far // BLOCK_PAIRS, prepend=0))
     for start, stop in itertools.pairwise([0, *cuts.tolist(), len(order)]):
-        count = n_partners[start:stop]
-        if not count.any():
+        n_partners_of_owner = n_partners[start:stop]
+        if not n_partners_of_owner.any():
             continue
-        base = first_partner[start]
-        owner = np.repeat(np.arange(start, stop) - base, count)
-        pairs_before_item = np.cumsum(count) - count
-        partner = np.repeat(first_partner[start:stop] - base - pairs_before_item, count)
+        # positions are counted from the first partner of the block
+        block_start = first_partner[start]
+        owner_position = np.arange(start, stop) - block_start
+        first_partner_position = first_partner[start:stop] - block_start
+
+        # pair k of the block has the partner that follows that of pair k − 1 of the same owner
+        first_pair = np.cumsum(n_partners_of_owner) - n_partners_of_owner
+        owner = np.repeat(owner_position, n_partners_of_owner)
+        partner = np.repeat(first_partner_position - first_pair, n_partners_of_owner)
         partner += np.arange(len(partner))
-        yield PartnerBlock(int(base), order[base:stop], owner, partner)
+        yield PartnerBlock(int(block_start), order[block_start:stop], owner, partner)
 
 
 class _SortedItems(NamedTuple):
@@ -193,15 +208,16 @@ def _blocks_of_scores(graph: ScoreGraph) -> Iterator[PairBlock]:
     If ties are excluded, these are the items of lower score only.
     """
     order, group_start, level_start = _sort_items(graph)
-    end_of_partners = level_start
+    partners_stop = level_start
     if graph.ties == "include":
-        end_of_partners = np.arange(graph.n_items)
-    n_partners = end_of_partners - group_start
+        partners_stop = np.arange(graph.n_items)
+    n_partners = partners_stop - group_start
     for start, items, owner, partner in partner_blocks(order, group_start, n_partners):
-        weight = graph.pair_weights[graph.groups[items]][owner]
+        weight_of_item = graph.pair_weights[graph.groups[items]]
+        weight = weight_of_item[owner]
         if graph.item_weights is not None:
             weight *= graph.item_weights[items[owner]] * graph.item_weights[items[partner]]
-        first_equal = level_start[start : start + len(items)] - start
-        is_tie = partner >= first_equal[owner]
-        lost = np.where(is_tie, 0.5 * weight, 0.0)
-        yield PairBlock(items, owner, partner, weight, lost)
+        level_start_in_block = level_start[start : start + len(items)] - start
+        is_tie = partner >= level_start_in_block[owner]
+        weight_of_second = np.where(is_tie, 0.5 * weight, 0.0)
+        yield PairBlock(items, owner, partner, weight, weight_of_second)

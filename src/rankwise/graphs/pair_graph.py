@@ -94,13 +94,13 @@ class PairGraph(PreferenceGraph):
         winner, loser, names = _replace_names(winner, loser, items)
         winner_index = _as_indices("winner", winner)
         loser_index = _as_indices("loser", loser)
-        largest = int(max(winner_index.max(initial=-1), loser_index.max(initial=-1)))
+        largest_index = int(max(winner_index.max(initial=-1), loser_index.max(initial=-1)))
         if n_items is None and names is not None:
             n_items = len(names)
         elif n_items is None:
-            n_items = largest + 1
+            n_items = largest_index + 1
         n_items = check_int("n_items", n_items, "the number of rows of X")
-        _check_edges(winner_index, loser_index, largest, n_items)
+        _check_edges(winner_index, loser_index, largest_index, n_items)
         if names is not None and len(names) != n_items:
             raise ValueError(f"there are {len(names)} items, but n_items is {n_items}.")
         encoded_groups = None
@@ -113,7 +113,7 @@ class PairGraph(PreferenceGraph):
             _as_edge_values("magnitude", magnitude, n_edges),
             _as_edge_values("weight", weight, n_edges, positive=True),
         )
-        self._set(edges, n_items, cost, encoded_groups, group_weight, names)
+        self._set_attributes(edges, n_items, cost, encoded_groups, group_weight, names)
         if cost == "relative" and self.n_pairs and not 0 < self.total_weight < np.inf:
             raise ValueError(
                 "cost='relative' divides weights by the squares of the magnitudes, and these "
@@ -149,10 +149,10 @@ class PairGraph(PreferenceGraph):
             The graph.
         """
         graph = cls.__new__(cls)
-        graph._set(edges, n_items, cost, groups, group_weight, items)
+        graph._set_attributes(edges, n_items, cost, groups, group_weight, items)
         return graph
 
-    def _set(
+    def _set_attributes(
         self,
         edges: EdgeArrays,
         n_items: int,
@@ -202,8 +202,9 @@ class PairGraph(PreferenceGraph):
         """ω_k without the division by ``cost="relative"``: the weight in evaluations."""
         if self.group_weight == "pairs":
             return self.weight
-        group = self.groups[self.winner]
-        return np.asarray(self.weight / np.bincount(group, self.weight)[group])
+        group_of_edge = self.groups[self.winner]
+        total_weight = np.bincount(group_of_edge, self.weight)
+        return np.asarray(self.weight / total_weight[group_of_edge])
 
     @cached_property
     def edge_weight(self) -> Array:
@@ -226,12 +227,12 @@ class PairGraph(PreferenceGraph):
         PairGraph
             A new graph.
         """
-        new_number = np.full(self.n_items, -1)
+        new_number = np.full(self.n_items, -1)  # -1 for items outside the subset
         new_number[items] = np.arange(len(items))
         winner = new_number[self.winner]
         loser = new_number[self.loser]
-        is_inside = (winner >= 0) & (loser >= 0)
-        edges = EdgeArrays(winner, loser, self.magnitude, self.weight).take(is_inside)
+        is_in_subset = (winner >= 0) & (loser >= 0)
+        edges = EdgeArrays(winner, loser, self.magnitude, self.weight).take(is_in_subset)
         groups = self.item_groups
         if groups is not None:
             groups = groups.take(items)
@@ -290,20 +291,20 @@ class PairGraph(PreferenceGraph):
         return self  # not cached, so that the graph has no reference to itself
 
 
-def _check_edges(winner: Indices, loser: Indices, largest: int, n_items: int) -> None:
+def _check_edges(winner: Indices, loser: Indices, largest_index: int, n_items: int) -> None:
     if len(winner) != len(loser):
         raise ValueError(
             f"winner has {len(winner)} entries but loser has {len(loser)}; "
             "edge k says that winner[k] is preferred to loser[k]."
         )
-    if largest >= n_items:
+    if largest_index >= n_items:
         raise ValueError(
-            f"an edge names item {largest}, but n_items is {n_items}; items are numbered "
+            f"an edge names item {largest_index}, but n_items is {n_items}; items are numbered "
             "from 0 as the rows of X."
         )
-    loops = winner == loser
-    if loops.any():
-        edge = int(np.argmax(loops))
+    is_loop = winner == loser
+    if is_loop.any():
+        edge = int(np.argmax(is_loop))
         raise ValueError(f"edge {edge} prefers item {winner[edge]} to itself; drop or correct it.")
 
 
@@ -311,29 +312,30 @@ def _replace_names(
     winner: ArrayLike, loser: ArrayLike, items: ArrayLike | None
 ) -> tuple[ArrayLike, ArrayLike, NDArray[Any] | None]:
     """Row numbers in place of names, and the names; numbers are returned unchanged."""
-    names = None
+    item_names = None
     if items is not None:
-        names = np.asarray(items)
-        if len(np.unique(names)) < len(names):
+        item_names = np.asarray(items)
+        if len(np.unique(item_names)) < len(item_names):
             raise ValueError("items contains a name twice; names of items must be distinct.")
     winner_names = np.asarray(winner)
     loser_names = np.asarray(loser)
     if not (_is_text(winner_names) and _is_text(loser_names)):
-        return winner, loser, names
-    if names is None:
-        names = np.unique(np.r_[winner_names.astype(np.str_), loser_names.astype(np.str_)])
+        return winner, loser, item_names
+    if item_names is None:
+        item_names = np.unique(np.r_[winner_names.astype(np.str_), loser_names.astype(np.str_)])
     compared_names = [*winner_names.tolist(), *loser_names.tolist()]
-    rows = _rows_of_names(compared_names, names)
-    return rows[: len(winner_names)], rows[len(winner_names) :], names
+    rows = _rows_of_names(compared_names, item_names)
+    n_edges = len(winner_names)
+    return rows[:n_edges], rows[n_edges:], item_names
 
 
-def _rows_of_names(compared_names: list[Any], names: NDArray[Any]) -> Indices:
-    """Position in `names` of each name of `compared_names`."""
-    row_of_name = {name: row for row, name in enumerate(names.tolist())}
+def _rows_of_names(compared_names: list[Any], item_names: NDArray[Any]) -> Indices:
+    """Position in `item_names` of each name of `compared_names`."""
+    row_of_name = {name: row for row, name in enumerate(item_names.tolist())}
     unknown_names = [name for name in compared_names if name not in row_of_name]
     if unknown_names:
-        listed = ", ".join(map(repr, unknown_names[:5]))
-        raise ValueError(f"items does not contain {listed}, which occur in winner or loser.")
+        first_unknown = ", ".join(map(repr, unknown_names[:5]))
+        raise ValueError(f"items does not contain {first_unknown}, which occur in winner or loser.")
     return np.array([row_of_name[name] for name in compared_names], dtype=np.intp)
 
 

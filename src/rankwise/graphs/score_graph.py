@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from rankwise.arrays import Array, Indices
 from rankwise.caching import cached_property
 from rankwise.graphs.base import GraphDescription, PreferenceGraph
-from rankwise.graphs.laplacian_roots import GraphRoot
+from rankwise.graphs.laplacian_roots import GraphRoot, reciprocal_or_zero
 from rankwise.graphs.level_laplacian import LevelLaplacian
 from rankwise.graphs.levels import Levels, find_levels
 from rankwise.graphs.pair_graph import COSTS, GROUP_WEIGHTS, EdgeArrays, PairGraph
@@ -142,13 +142,11 @@ class ScoreGraph(PreferenceGraph):
         self.levels = levels
         self._n_pairs_of_group = self._count_pairs()
         self.n_pairs = int(self._n_pairs_of_group.sum())
-        total_weight = self._weight_of_groups()
-        self.pair_weights = np.ones_like(total_weight)
+        weight_of_groups = self._weight_of_groups()
+        self.pair_weights = np.ones_like(weight_of_groups)
         if self.group_weight == "groups":
-            has_pairs = total_weight > 0
-            inverse = np.zeros_like(total_weight)
-            self.pair_weights = np.divide(1.0, total_weight, out=inverse, where=has_pairs)
-        self.total_weight = float(total_weight @ self.pair_weights)
+            self.pair_weights = reciprocal_or_zero(weight_of_groups)
+        self.total_weight = float(weight_of_groups @ self.pair_weights)
 
     def _set_relative_weight(self) -> None:
         self.total_weight = self._edges.total_weight
@@ -168,12 +166,12 @@ class ScoreGraph(PreferenceGraph):
             has_weight = self.item_weights > 0
             group_of_item = group_of_item[has_weight]
             level_of_item = level_of_item[has_weight]
-        size = group_sums(None, group_of_item, self.n_groups)
-        n_pairs: Array = 0.5 * size * (size - 1)
+        group_size = group_sums(None, group_of_item, self.n_groups)
+        n_pairs: Array = 0.5 * group_size * (group_size - 1)
         if self.ties == "exclude":
-            n_tied = group_sums(None, level_of_item, levels.n_levels)
-            tied_pairs = 0.5 * n_tied * (n_tied - 1)
-            n_pairs -= group_sums(tied_pairs, levels.group, self.n_groups)
+            level_size = group_sums(None, level_of_item, levels.n_levels)
+            n_tied_pairs = 0.5 * level_size * (level_size - 1)
+            n_pairs -= group_sums(n_tied_pairs, levels.group, self.n_groups)
         return n_pairs
 
     def _weight_of_groups(self) -> Array:
@@ -183,7 +181,7 @@ class ScoreGraph(PreferenceGraph):
         if weight is None:
             return self._n_pairs_of_group
         if self.ties == "exclude":
-            weight_of_levels = 0.5 * levels.size * levels.others
+            weight_of_levels = 0.5 * levels.size * levels.weight_of_other_levels
             return group_sums(weight_of_levels, levels.group, self.n_groups)
         weight_of_others = levels.group_size[self.groups] - weight
         return group_sums(0.5 * weight * weight_of_others, self.groups, self.n_groups)
@@ -213,8 +211,10 @@ class ScoreGraph(PreferenceGraph):
             centered = self._centered_scores()
             return self._level_laplacian.product(centered, out=centered)
         levels = self.levels
-        higher = levels.group_size[levels.group] - levels.lower - levels.size
-        return levels.to_items(self.pair_weights[levels.group] * (levels.lower - higher))
+        weight_of_lower = levels.weight_of_lower_levels
+        weight_of_higher = levels.group_size[levels.group] - weight_of_lower - levels.size
+        difference = weight_of_lower - weight_of_higher
+        return levels.to_items(self.pair_weights[levels.group] * difference)
 
     @property
     def degrees(self) -> Array:
@@ -229,9 +229,10 @@ class ScoreGraph(PreferenceGraph):
         is_connected = (self._n_pairs_of_group > 0)[self.groups]
         if self.item_weights is not None:
             is_connected &= self.item_weights > 0
-        isolated = self.n_groups + np.arange(self.n_items)
-        labels = np.where(is_connected, self.groups, isolated)
-        return np.unique(labels, return_inverse=True)[1].astype(np.intp)
+        label_of_single_item = self.n_groups + np.arange(self.n_items)
+        labels = np.where(is_connected, self.groups, label_of_single_item)
+        _, component = np.unique(labels, return_inverse=True)
+        return component.astype(np.intp)
 
     def laplacian(self, V: Array) -> Array:
         """``L V``; O(n_items) except for the relative cost.
@@ -401,15 +402,19 @@ class ScoreGraph(PreferenceGraph):
     def _all_pairs_in_groups(self) -> tuple[Indices, Indices]:
         """Both items of every pair in a group, each pair once."""
         groups = self._groups
-        start_of_group = np.repeat(groups.starts, groups.sizes)
-        n_before = np.arange(self.n_items) - start_of_group  # items of the group before each item
+        # positions are those in groups.order; each item is paired with those of its group before it
+        position = np.arange(self.n_items)
+        group_start = np.repeat(groups.starts, groups.sizes)
+        n_before = position - group_start
         n_pairs = int(n_before.sum())
         advice = "use cost='magnitude' or 'sign', or smaller groups"
         check_matrix_fits(n_pairs, 8, "the list of all pairs", advice)
-        position = np.repeat(np.arange(self.n_items), n_before)
+
+        later_position = np.repeat(position, n_before)
         first_pair = np.cumsum(n_before) - n_before
-        position_before = np.arange(n_pairs) - np.repeat(first_pair - start_of_group, n_before)
-        return groups.order[position_before], groups.order[position]
+        number_in_run = np.arange(n_pairs) - np.repeat(first_pair, n_before)
+        earlier_position = np.repeat(group_start, n_before) + number_in_run
+        return groups.order[earlier_position], groups.order[later_position]
 
     def describe(self) -> GraphDescription:
         """Count groups, pairs, ties (over all outputs) and items that are in no pair.
@@ -422,17 +427,17 @@ class ScoreGraph(PreferenceGraph):
         relevance = self._relevance()
         n_pairs_and_ties = ScoreGraph(relevance).n_pairs
         n_tied_pairs = 0
-        for y in self.y.reshape(self.n_items, -1).T:
-            untied = self._with_same_options(replace(relevance, y=y), cost="sign")
-            n_tied_pairs += n_pairs_and_ties - untied.n_pairs
-        is_isolated = np.bincount(self.components)[self.components] == 1
+        for output in self.y.reshape(self.n_items, -1).T:
+            untied_graph = self._with_same_options(replace(relevance, y=output), cost="sign")
+            n_tied_pairs += n_pairs_and_ties - untied_graph.n_pairs
+        component_sizes = np.bincount(self.components)
         return GraphDescription(
             n_items=self.n_items,
             n_groups=self.n_groups,
             n_pairs=self.n_pairs,
             n_tied_pairs=n_tied_pairs,
             n_groups_without_pairs=int((self._n_pairs_of_group == 0).sum()),
-            n_isolated_items=int(is_isolated.sum()),
+            n_isolated_items=int((component_sizes == 1).sum()),
             total_weight=self.total_weight,
         )
 

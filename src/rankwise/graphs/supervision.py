@@ -106,10 +106,12 @@ def make_target(
     encoded = encode_groups(groups, len(scores))
     labels = encoded.labels
     if labels.dtype == object and all(isinstance(label, str) for label in labels):
-        as_text = labels.astype(str)
-        if (as_text == labels).all():
-            labels = as_text
-    if labels.dtype.kind in "iuU":
+        text_labels = labels.astype(str)
+        is_lossless = (text_labels == labels).all()  # NumPy drops zero bytes at the end
+        if is_lossless:
+            labels = text_labels
+    are_kept = labels.dtype.kind in "iuU"  # integers and text
+    if are_kept:
         item_labels = labels[encoded.codes]
     else:
         item_labels = encoded.codes
@@ -219,7 +221,8 @@ def read_nuisance(nuisance: Any) -> Nuisance:
         values = as_array(column)
         if values.dtype.kind in "OUT":
             categories = encode_groups(values, len(values))
-            blocks.append(np.eye(categories.n_groups)[categories.codes])
+            indicators = np.eye(categories.n_groups)[categories.codes]
+            blocks.append(indicators)
             names += [f"{name}={label}" for label in categories.labels]
             continue
         numbers = check_float_array(f"nuisance column {name}", values)
@@ -342,18 +345,19 @@ def _weighted_graph(
 
 def check_weight_ratio(weight: Array, groups: Groups) -> None:
     """Raise a ValueError if sums over a group would lose the digits of all items but one."""
-    heaviest = np.zeros(groups.n_groups)
-    np.maximum.at(heaviest, groups.codes, weight)
-    rest_of_group = groups.sum(weight) - heaviest
+    largest_weight = np.zeros(groups.n_groups)
+    np.maximum.at(largest_weight, groups.codes, weight)
+    weight_of_others = groups.sum(weight) - largest_weight
     n_weighted = np.bincount(groups.codes[weight > 0], minlength=groups.n_groups)
-    is_dominated = (n_weighted > 1) & (rest_of_group < heaviest / MAX_WEIGHT_RATIO)
+    is_dominated = (n_weighted > 1) & (weight_of_others < largest_weight / MAX_WEIGHT_RATIO)
     if is_dominated.any():
         group = int(np.argmax(is_dominated))
         raise ValueError(
-            f"sample_weight of one item of group {groups.labels[group]} is {heaviest[group]:g}, "
-            f"and the sum of the others is {max(rest_of_group[group], 0.0):g}; the weight of an "
-            f"item may be up to {MAX_WEIGHT_RATIO:g} times the sum of the others in its group. Set "
-            "the weight of rows that should not count to 0."
+            f"sample_weight of one item of group {groups.labels[group]} is "
+            f"{largest_weight[group]:g}, and the sum of the others is "
+            f"{max(weight_of_others[group], 0.0):g}; the weight of an item may be up to "
+            f"{MAX_WEIGHT_RATIO:g} times the sum of the others in its group. Set the weight of "
+            "rows that should not count to 0."
         )
 
 
@@ -379,15 +383,16 @@ def unpack_target(
     """Scores, groups and weights, passed separately or in a target of `make_target`."""
     if isinstance(y, GroupedTarget):
         y = y.rows
-    names = getattr(getattr(y, "dtype", None), "names", None)
-    if names is None:
+    dtype = getattr(y, "dtype", None)
+    fields = getattr(dtype, "names", None)  # of a structured array
+    if fields is None:
         return y, groups, sample_weight
-    if set(names) not in ({"score", "group"}, {"score", "group", "weight"}):
+    if set(fields) not in ({"score", "group"}, {"score", "group", "weight"}):
         raise ValueError(
-            f"y is a structured array with the fields {list(names)}; expected the fields "
+            f"y is a structured array with the fields {list(fields)}; expected the fields "
             "'score' and 'group' as made by rankwise.make_target(y, groups)."
         )
-    has_weights = "weight" in names
+    has_weights = "weight" in fields
     if groups is not None or (has_weights and sample_weight is not None):
         raise ValueError(
             "y contains its groups or weights (make_target), and they were passed as well; pass "

@@ -94,11 +94,11 @@ class SurvivalGraph(PreferenceGraph):
         weight = None
         if sample_weight is not None:
             weight = check_sample_weight(sample_weight, len(times))
-        self._set(times, events, encode_groups(groups, len(times)), weight)
+        self._set_attributes(times, events, encode_groups(groups, len(times)), weight)
         if not self.n_pairs:
             raise ValueError(f"no two items are comparable: {_why_not_comparable(times, events)}.")
 
-    def _set(
+    def _set_attributes(
         self, time: Array, event: NDArray[np.bool_], groups: Groups, weight: Array | None
     ) -> None:
         self.time = time
@@ -110,9 +110,10 @@ class SurvivalGraph(PreferenceGraph):
         self.group_labels = groups.labels
         self.n_groups = groups.n_groups
         self.n_units = groups.n_groups
-        sortable = np.where(np.isnan(time), NOT_FOLLOWED, time)
-        self.levels = TimeLevels(sortable, event, groups, weight)
-        levels = self.levels
+        sortable_time = np.where(np.isnan(time), NOT_FOLLOWED, time)
+        levels = TimeLevels(sortable_time, event, groups, weight)
+        self.levels = levels
+        # each event with the later items of its group
         self.total_weight = float((levels.is_event * levels.size) @ levels.later)
         n_pairs = self.total_weight
         if levels.is_weighted:  # count the pairs of positive weight
@@ -146,9 +147,10 @@ class SurvivalGraph(PreferenceGraph):
     @cached_property
     def components(self) -> Indices:
         """Connected component: all items of a group that are in a pair; others are alone."""
-        alone = self.n_groups + np.arange(self.n_items)
-        labels = np.where(self.degrees > 0, self.groups, alone)
-        return np.unique(labels, return_inverse=True)[1].astype(np.intp)
+        label_of_single_item = self.n_groups + np.arange(self.n_items)
+        labels = np.where(self.degrees > 0, self.groups, label_of_single_item)
+        _, component = np.unique(labels, return_inverse=True)
+        return component.astype(np.intp)
 
     def laplacian(self, V: Array) -> Array:
         """``L V = F Fᵀ V`` in O(n_items) for each column.
@@ -203,12 +205,12 @@ class SurvivalGraph(PreferenceGraph):
         if sp.issparse(R):
             return super().system(R, t)
         n_columns = R.shape[1]
-        matrix = np.zeros((n_columns, n_columns))
+        gram = np.zeros((n_columns, n_columns))
         moment = np.zeros((n_columns, *t.shape[1:]))
         for block in WhitenedRows(self.levels, R):
-            matrix += block.rows.T @ block.rows
+            gram += block.rows.T @ block.rows
             moment += block.features.T @ t[block.items]
-        return matrix, moment
+        return gram, moment
 
     def sparse_norms(self, R: Any) -> Array:
         """``rᵀ L r`` for each column r of sparse R in O(number of non-zeros), with a sort.
@@ -226,21 +228,32 @@ class SurvivalGraph(PreferenceGraph):
         levels = self.levels
         n_columns = R.shape[1]
         entries = sp.coo_array(R)
-        position = np.argsort(levels.order)[entries.row]
+        position_of_item = np.argsort(levels.order)
+
+        # entries sorted by column and position, that is by column, group and falling time
+        position = position_of_item[entries.row]
         in_order = np.lexsort((position, entries.col))
         position = position[in_order]
         column = entries.col[in_order]
-        data = entries.data[in_order]
-        weighted = levels.weight[position] * data
+        r = entries.data[in_order]
+        weighted_r = levels.weight[position] * r
         level = levels.of_position[position]
-        norms = np.bincount(column, levels.degree[level] * weighted * data, n_columns)
-        # sum of the later entries of the column and group: a difference of running sums
-        running_sum = np.r_[0.0, np.cumsum(weighted)]
-        key = column.astype(np.int64) * len(levels.starts) + level
-        first_of_group = levels.group_bounds[levels.group[level]]
-        start_of_group = np.searchsorted(key, key - level + first_of_group)
-        later = running_sum[np.searchsorted(key, key)] - running_sum[start_of_group]
-        norms -= 2 * np.bincount(column, levels.is_event[level] * weighted * later, n_columns)
+
+        # for each entry the sum of the later entries of its column and group
+        n_levels = len(levels.starts)
+        column_start = column.astype(np.int64) * n_levels
+        first_level_of_group = levels.group_bounds[levels.group[level]]
+        key = column_start + level  # sorted
+        first_entry_of_group = np.searchsorted(key, column_start + first_level_of_group)
+        first_entry_of_level = np.searchsorted(key, key)
+        sum_before = np.r_[0.0, np.cumsum(weighted_r)]
+        sum_later = sum_before[first_entry_of_level] - sum_before[first_entry_of_group]
+
+        # rᵀ L r = Σ degree w r² − 2 Σ over the pairs of w_i r_i w_j r_j
+        squares = levels.degree[level] * weighted_r * r
+        products = levels.is_event[level] * weighted_r * sum_later
+        norms = np.bincount(column, squares, n_columns)
+        norms -= 2 * np.bincount(column, products, n_columns)
         return np.asarray(norms)
 
     def permuted(self, items: Indices) -> SurvivalGraph:
@@ -308,7 +321,7 @@ class SurvivalGraph(PreferenceGraph):
     ) -> SurvivalGraph:
         """A graph of checked arrays, which may have no pairs."""
         graph = cls.__new__(cls)
-        graph._set(time, event, groups, weight)
+        graph._set_attributes(time, event, groups, weight)
         return graph
 
     def pairs(self) -> PairGraph:
@@ -338,19 +351,20 @@ class SurvivalGraph(PreferenceGraph):
         ndarray
             Shares of wrong pairs.
         """
-        codes = self.groups
+        group_and_fold = self.groups
         if fold is not None:
-            codes = self.groups * (fold.max(initial=0) + 2) + fold
-        subset_of_item = np.unique(codes, return_inverse=True)[1]
-        row = self.groups
+            group_and_fold = self.groups * (fold.max(initial=0) + 2) + fold
+        _, subset_of_item = np.unique(group_and_fold, return_inverse=True)
+        row_of_item = self.groups  # of the result
         n_rows = self.n_groups
         if pooled:
-            row = np.zeros_like(self.groups)
+            row_of_item = np.zeros_like(self.groups)
             n_rows = 1
-        columns = F.reshape(len(F), -1)
-        shares = np.full((n_rows, columns.shape[1]), np.nan)
-        for column, scores in enumerate(columns.T):
-            counts = self.count_pairs(scores, subset_of_item)[0].sum_by(row, n_rows)
+        score_columns = F.reshape(len(F), -1)
+        shares = np.full((n_rows, score_columns.shape[1]), np.nan)
+        for column, scores in enumerate(score_columns.T):
+            counts_as_earlier, _ = self.count_pairs(scores, subset_of_item)  # each pair once
+            counts = counts_as_earlier.sum_by(row_of_item, n_rows)
             np.divide(counts.errors, counts.total, out=shares[:, column], where=counts.total > 0)
         return shares.reshape(n_rows, *F.shape[1:])
 
@@ -385,10 +399,12 @@ class SurvivalGraph(PreferenceGraph):
     def _level_in_group(self) -> NDArray[np.int32]:
         """Level of each item, counted from the earliest level of its group."""
         levels = self.levels
-        last_of_group = levels.group_bounds[levels.group + 1] - 1
-        in_group = last_of_group - np.arange(len(levels.starts))
+        # levels are sorted by group and falling time: the last one of a group is the earliest
+        earliest_level_of_group = levels.group_bounds[1:] - 1
+        level_number = np.arange(len(levels.starts))
+        number_in_group = earliest_level_of_group[levels.group] - level_number
         level_of_item = np.empty(self.n_items, dtype=np.int32)
-        level_of_item[levels.order] = in_group[levels.of_position]
+        level_of_item[levels.order] = number_in_group[levels.of_position]
         return level_of_item
 
     def describe(self) -> GraphDescription:
@@ -401,12 +417,14 @@ class SurvivalGraph(PreferenceGraph):
         """
         is_in_pair = self.degrees > 0
         n_groups_with_pairs = len(np.unique(self.groups[is_in_pair]))
-        n_equal = np.diff(self.levels.starts, append=self.n_items)[self.levels.is_event]
+        level_sizes = np.diff(self.levels.starts, append=self.n_items)
+        n_equal_events = level_sizes[self.levels.is_event]
+        n_tied_pairs = n_equal_events * (n_equal_events - 1) // 2
         return GraphDescription(
             n_items=self.n_items,
             n_groups=self.n_groups,
             n_pairs=self.n_pairs,
-            n_tied_pairs=int((n_equal * (n_equal - 1) // 2).sum()),
+            n_tied_pairs=int(n_tied_pairs.sum()),
             n_groups_without_pairs=self.n_groups - n_groups_with_pairs,
             n_isolated_items=int((~is_in_pair).sum()),
             total_weight=self.total_weight,
@@ -422,16 +440,21 @@ def _strict_pairs_of_times(graph: SurvivalGraph) -> OrderedPairs:
 def _pair_blocks_of_times(graph: SurvivalGraph) -> Iterator[PairBlock]:
     """Each event with the later items of its group."""
     levels = graph.levels
-    start_of_group = levels.starts[np.minimum(levels.group_bounds[:-1], len(levels.starts) - 1)]
-    first_partner = levels.to_positions(start_of_group[levels.group])
-    n_later = levels.to_positions(levels.starts) - first_partner
-    n_partners = np.where(graph.event[levels.order], n_later, 0)
+    # positions in levels.order, by falling time: the later items of an item are before its level
+    last_level = len(levels.starts) - 1
+    first_level_of_group = np.minimum(levels.group_bounds[:-1], last_level)
+    group_start = levels.starts[first_level_of_group]
+    first_partner = levels.to_positions(group_start[levels.group])
+    n_later_items = levels.to_positions(levels.starts) - first_partner
+    has_event = graph.event[levels.order]
+    n_partners = np.where(has_event, n_later_items, 0)
     for block in partner_blocks(levels.order, first_partner, n_partners):
         weight = np.ones(len(block.owner))
         if graph.item_weights is not None:
             item_weights = graph.item_weights[block.items]
             weight = item_weights[block.owner] * item_weights[block.partner]
-        yield PairBlock(block.items, block.partner, block.owner, weight, np.zeros_like(weight))
+        no_ties = np.zeros_like(weight)
+        yield PairBlock(block.items, block.partner, block.owner, weight, no_ties)
 
 
 def _why_not_comparable(time: Array, event: NDArray[np.bool_]) -> str:

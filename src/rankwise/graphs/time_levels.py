@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from rankwise._compiled import sort_by_group
 from rankwise.arrays import Array, Indices, weights_or_ones
 from rankwise.graphs.gram import block_rows, shift_of_columns
-from rankwise.graphs.laplacian_roots import GraphRoot, _inverse
+from rankwise.graphs.laplacian_roots import GraphRoot, reciprocal_or_zero
 from rankwise.groups import Groups, cumulate_rows, group_sums
 
 CACHED_ENTRIES = 2**16  # of a block of rows that stays in the cache for several passes
@@ -73,7 +73,8 @@ class TimeLevels:
         self.earlier_events = self.sum_earlier(self.size * self.is_event)
         self.degree = self.earlier_events + self.is_event * self.later
         remaining = self.size + self.later
-        self.coupling = np.asarray(self.earlier_events * _inverse(remaining) + self.is_event)
+        coupling_by_elimination = self.earlier_events * reciprocal_or_zero(remaining)
+        self.coupling = np.asarray(coupling_by_elimination + self.is_event)
 
     def sum(self, values: Array) -> Array:
         """Sum of the values of the sorted items of each level."""
@@ -144,19 +145,22 @@ class SurvivalRoot(GraphRoot):
         self._levels = levels
         self._scale = scale
         self._root_weight = np.sqrt(levels.weight)[:, None]
+        # factors of the deviation from the mean of the level, and from that of the later levels
         self._inner = np.sqrt(scale * levels.degree)[:, None]
         self._outer = np.sqrt(scale * levels.coupling * levels.later)[:, None]
 
     def apply(self, V: Array) -> Array:
         """``F V``."""
         levels = self._levels
-        v = self._sort(V)
-        level_mean = self._level_means(self._root_weight * v)
-        flow = self._outer * _inverse(levels.later)[:, None] * levels.size[:, None] * level_mean
+        sorted_V = self._sort(V)
+        level_mean = self._level_means(self._root_weight * sorted_V)
+        # what each level subtracts from every item of the later levels: their mean is M
+        later_share = reciprocal_or_zero(levels.later)[:, None]
+        flow = self._outer * later_share * levels.size[:, None] * level_mean
         constant = (self._outer - self._inner) * level_mean - levels.sum_earlier(flow)
-        inner = levels.to_positions(self._inner) * v
-        out = self._root_weight * (inner + self._root_weight * levels.to_positions(constant))
-        return levels.to_items(out).reshape(V.shape)
+        deviation = levels.to_positions(self._inner) * sorted_V
+        deviation += self._root_weight * levels.to_positions(constant)
+        return levels.to_items(self._root_weight * deviation).reshape(V.shape)
 
     def adjoint(self, V: Array) -> Array:
         """``Fᵀ V``."""
@@ -170,36 +174,42 @@ class SurvivalRoot(GraphRoot):
     def solve(self, d: Array) -> Array:
         """A vector b with ``F b = d``, for d in the range of F."""
         levels = self._levels
-        target = self._sort(d)
-        level_mean = self._level_means(target)
+        sorted_d = self._sort(d)
+        level_mean = self._level_means(sorted_d)
+        # eliminating the earlier levels spreads their sum over the remaining items
         remaining = (levels.size + levels.later)[:, None]
-        carried = levels.sum_earlier(levels.sum(target)) * _inverse(remaining)
-        of_level = _inverse(self._outer) * (level_mean + carried)
-        deviation = _inverse(self._root_weight) * target
+        sum_of_earlier = levels.sum_earlier(levels.sum(sorted_d))
+        eliminated = sum_of_earlier * reciprocal_or_zero(remaining)
+        level_constant = reciprocal_or_zero(self._outer) * (level_mean + eliminated)
+
+        deviation = reciprocal_or_zero(self._root_weight) * sorted_d
         deviation -= self._root_weight * levels.to_positions(level_mean)
-        out = levels.to_positions(_inverse(self._inner)) * deviation
-        out += self._root_weight * levels.to_positions(of_level)
-        return levels.to_items(out).reshape(d.shape)
+        b = levels.to_positions(reciprocal_or_zero(self._inner)) * deviation
+        b += self._root_weight * levels.to_positions(level_constant)
+        return levels.to_items(b).reshape(d.shape)
 
     def solve_adjoint(self, r: Array) -> Array:
         """A vector f with ``Fᵀ f = r``, for r in the range of Fᵀ."""
         levels = self._levels
-        target = self._sort(r)
-        level_mean = self._level_means(self._root_weight * target)
-        step = _inverse(self._outer) * level_mean
-        share = levels.size * _inverse(levels.size + levels.later)
-        later_mean = levels.sum_later(share[:, None] * step)
-        deviation = target - self._root_weight * levels.to_positions(level_mean)
-        out = _inverse(self._root_weight * levels.to_positions(self._inner)) * deviation
-        out += levels.to_positions(later_mean + step)
-        return levels.to_items(out).reshape(r.shape)
+        sorted_r = self._sort(r)
+        level_mean = self._level_means(self._root_weight * sorted_r)
+        # φ − M of each level, and from these M, by substitution from the latest level on
+        mean_difference = reciprocal_or_zero(self._outer) * level_mean
+        share_of_level = levels.size * reciprocal_or_zero(levels.size + levels.later)
+        later_mean = levels.sum_later(share_of_level[:, None] * mean_difference)
+
+        deviation = sorted_r - self._root_weight * levels.to_positions(level_mean)
+        factor = self._root_weight * levels.to_positions(self._inner)
+        f = reciprocal_or_zero(factor) * deviation
+        f += levels.to_positions(later_mean + mean_difference)
+        return levels.to_items(f).reshape(r.shape)
 
     def _sort(self, V: Array) -> Array:
         return np.asarray(V.reshape(len(V), -1)[self._levels.order])
 
     def _level_means(self, values: Array) -> Array:
         """Sum of the values of each level, divided by the weight of the level."""
-        means: Array = self._levels.sum(values) * _inverse(self._levels.size)[:, None]
+        means: Array = self._levels.sum(values) * reciprocal_or_zero(self._levels.size)[:, None]
         return means
 
 
@@ -226,30 +236,33 @@ class WhitenedRows:
         self._levels = levels
         self._R = R
         self._shift = shift_of_columns(R)
+        # factors of φ: see `SurvivalRoot`
         self._inner = np.sqrt(levels.degree)
         self._outer = np.sqrt(levels.coupling * levels.later)
-        self._ends = np.append(levels.starts, len(levels.order))
+        n_items = len(levels.order)
+        self._position_bounds = np.append(levels.starts, n_items)  # of the levels
         self._starts_group = np.zeros(len(levels.starts), dtype=bool)
         self._starts_group[levels.group_bounds[:-1]] = True
 
     def __iter__(self) -> Iterator[WhitenedBlock]:
-        carried = np.zeros(self._R.shape[1])  # sum of the later rows of the group
-        for first, stop in self._level_ranges():
-            block, carried = self._whiten(first, stop, carried)
+        sum_of_later_rows = np.zeros(self._R.shape[1])  # of the group, before the block
+        for start, stop in self._level_ranges():
+            block, sum_of_later_rows = self._whiten(slice(start, stop), sum_of_later_rows)
             yield block
 
     def _level_ranges(self) -> Iterator[tuple[int, int]]:
         """First level and end of each block of rows."""
-        starts = self._levels.starts
-        n_columns = self._R.shape[1]
-        height = min(block_rows(n_columns), max(n_columns, CACHED_ENTRIES // n_columns))
-        bounds = np.searchsorted(starts, np.arange(0, self._ends[-1], height))
-        return itertools.pairwise([*np.unique(bounds).tolist(), len(starts)])
+        level_starts = self._levels.starts
+        n_items, n_columns = self._R.shape
+        n_rows_in_cache = max(n_columns, CACHED_ENTRIES // n_columns)
+        n_rows_of_block = min(block_rows(n_columns), n_rows_in_cache)
+        bounds = np.searchsorted(level_starts, np.arange(0, n_items, n_rows_of_block))
+        return itertools.pairwise([*np.unique(bounds).tolist(), len(level_starts)])
 
-    def _whiten(self, first: int, stop: int, carried: Array) -> tuple[WhitenedBlock, Array]:
-        """Rows of the levels from `first` to before `stop`, and the sum that is carried on."""
+    def _whiten(self, block: slice, sum_of_later_rows: Array) -> tuple[WhitenedBlock, Array]:
+        """Rows of a block of levels, and the sum of later rows for the next block."""
         levels = self._levels
-        positions = slice(self._ends[first], self._ends[stop])
+        positions = slice(self._position_bounds[block.start], self._position_bounds[block.stop])
         items = levels.order[positions]
         features = self._features(items)
         centered = features
@@ -258,18 +271,22 @@ class WhitenedRows:
         weighted = centered
         if levels.is_weighted:
             weighted = centered * levels.weight[positions, None]
-        if len(items) == stop - first:  # every level is one item
-            rows, carried = self._rows_of_levels(centered, weighted, slice(first, stop), carried)
+
+        n_levels = block.stop - block.start
+        if len(items) == n_levels:  # every level is one item
+            rows, sum_of_later_rows = self._outer_rows(block, centered, weighted, sum_of_later_rows)
         else:
-            level = levels.of_position[positions] - first
-            sums = group_sums(weighted, level, stop - first)
-            level_mean = sums * _inverse(levels.size[first:stop])[:, None]
-            between, carried = self._rows_of_levels(level_mean, sums, slice(first, stop), carried)
-            rows = self._inner[first:stop][level][:, None] * (centered - level_mean[level])
-            rows += between[level]
+            level = levels.of_position[positions] - block.start
+            level_sum = group_sums(weighted, level, n_levels)
+            level_mean = level_sum * reciprocal_or_zero(levels.size[block])[:, None]
+            outer_rows, sum_of_later_rows = self._outer_rows(
+                block, level_mean, level_sum, sum_of_later_rows
+            )
+            rows = self._inner[block][level][:, None] * (centered - level_mean[level])
+            rows += outer_rows[level]
         if levels.is_weighted:
             rows *= np.sqrt(levels.weight[positions, None])
-        return WhitenedBlock(items, features, rows), carried
+        return WhitenedBlock(items, features, rows), sum_of_later_rows
 
     def _features(self, items: Indices) -> Array:
         if isinstance(self._R, np.ndarray):  # `take` is twice as fast as an index
@@ -278,20 +295,23 @@ class WhitenedRows:
             features = self._R[items]
         return np.asarray(features, dtype=np.float64)
 
-    def _rows_of_levels(
-        self, level_mean: Array, sums: Array, within: slice, carried: Array
+    def _outer_rows(
+        self, block: slice, level_mean: Array, level_sum: Array, sum_of_later_rows: Array
     ) -> tuple[Array, Array]:
-        """``√(h S) (φ − M)`` of each level, and the sum that the next block starts from."""
-        starts_group = self._starts_group[within]
-        later = np.empty_like(sums)
-        later[0] = carried
-        later[1:] = sums[:-1]
-        later[starts_group] = 0.0
-        bounds = np.unique(np.r_[0, np.flatnonzero(starts_group), len(sums)]).tolist()
+        """``√(h S) (φ − M)`` of each level, and the sum of later rows for the next block."""
+        # sums of the later levels of the group, computed in the array of the result
+        starts_group = self._starts_group[block]
+        rows = np.empty_like(level_sum)
+        rows[0] = sum_of_later_rows
+        rows[1:] = level_sum[:-1]
+        rows[starts_group] = 0.0
+        group_starts = np.flatnonzero(starts_group)
+        bounds = np.unique(np.r_[0, group_starts, len(rows)]).tolist()
         for start, stop in itertools.pairwise(bounds):
-            cumulate_rows(later[start:stop])
-        carried = later[-1] + sums[-1]
-        later *= -_inverse(self._levels.later[within])[:, None]
-        later += level_mean
-        later *= self._outer[within, None]
-        return later, carried
+            cumulate_rows(rows[start:stop])
+        sum_of_later_rows = rows[-1] + level_sum[-1]
+
+        rows *= -reciprocal_or_zero(self._levels.later[block])[:, None]  # −M
+        rows += level_mean
+        rows *= self._outer[block, None]
+        return rows, sum_of_later_rows

@@ -79,15 +79,16 @@ class OrderedPairs:
         self.level = level
         self.can_lose = can_lose
         self.group = graph.groups.astype(np.int32)
-        self.size = np.bincount(graph.groups, minlength=graph.n_groups)
-        self.starts = np.cumsum(self.size) - self.size
-        self._by_group = sort_by_group(np.arange(self.n_items), self.group, self.starts)
-        self.weight_of_item = self._weight_of_item(group_factor)
+        self.group_sizes = np.bincount(graph.groups, minlength=graph.n_groups)
+        self.group_starts = np.cumsum(self.group_sizes) - self.group_sizes
+        every_item = np.arange(self.n_items)
+        self._items_by_group = sort_by_group(every_item, self.group, self.group_starts)
+        self.weight_of_item = self._find_weight_of_item(group_factor)
         self.total_weight = graph.total_weight
         if self.item_weights is not None:  # added up in the same way as weights of violated pairs
             self.total_weight = self.violated(np.zeros(self.n_items)).weight
 
-    def _weight_of_item(self, group_factor: Array | None) -> Array | None:
+    def _find_weight_of_item(self, group_factor: Array | None) -> Array | None:
         """Factor of each item in the weights of its pairs; None if all are 1."""
         if group_factor is None:
             return self.item_weights
@@ -102,22 +103,23 @@ class OrderedPairs:
         One sort and one sweep: [TreeRSVM11] algorithm 2.
         """
         scores = self.center(f)
-        n_groups = len(self.size)
-        if n_groups * SMALL_GROUP > self.n_items:
-            order = sort_in_groups(scores, self._by_group, self.starts)
+        n_groups = len(self.group_sizes)
+        has_small_groups = n_groups * SMALL_GROUP > self.n_items
+        if has_small_groups:
+            order = sort_in_groups(scores, self._items_by_group, self.group_starts)
         else:
             order = np.argsort(scores)
             if n_groups > 1:
-                order = sort_by_group(order, self.group, self.starts)
+                order = sort_by_group(order, self.group, self.group_starts)
         return ViolatedOrderedPairs(self, scores, order)
 
     def center(self, v: NDArray[np.floating]) -> Array:
         """Subtract the mean of each group."""
         v = np.asarray(v, dtype=np.float64)
-        if len(self.size) == 1:
+        if len(self.group_sizes) == 1:
             return np.asarray(v - v.mean())
-        means = np.bincount(self.group, weights=v) / self.size
-        return np.asarray(v - means[self.group])
+        group_means = np.bincount(self.group, weights=v) / self.group_sizes
+        return np.asarray(v - group_means[self.group])
 
 
 class ViolatedOrderedPairs:
@@ -126,72 +128,78 @@ class ViolatedOrderedPairs:
     def __init__(self, pairs: OrderedPairs, scores: Array, order: Indices) -> None:
         self._pairs = pairs
         self._scores = scores
-        self._order = order
+        self._order = order  # items by group and score
         self._sorted_scores = scores[order]
         self._sorted_level = pairs.level[order]
+        # for each sorted item the weight of its partners in violated pairs
         if pairs.item_weights is not None:
-            self._lost, self._won = self._sum_over_pairs(pairs.item_weights)
+            self._weight_lost, self._weight_won = self._sums_over_partners(pairs.item_weights)
         elif pairs.can_lose is not None:
-            self._lost, self._won = self._sum_over_pairs(np.ones(pairs.n_items))
+            self._weight_lost, self._weight_won = self._sums_over_partners(np.ones(pairs.n_items))
         else:
-            self._lost, self._won = count_violated(
-                self._sorted_scores, self._sorted_level, pairs.starts
+            self._weight_lost, self._weight_won = count_violated(
+                self._sorted_scores, self._sorted_level, pairs.group_starts
             )
-        self.divergence = self._scatter(self._won - self._lost)
-        self.weight = float(self._scatter(self._lost).sum())
+        self.divergence = self._to_items(self._weight_won - self._weight_lost)
+        self.weight = float(self._to_items(self._weight_lost).sum())
         self.slack = self.weight - float(scores @ self.divergence)
 
     def squares(self) -> SquaredSlack:
         """Sums of the squared hinge."""
         f = self._scores
-        height = np.abs(f)
-        product = self.laplacian(f)
-        energy = float(f @ product)
-        value = self.weight - 2 * float(f @ self.divergence) + energy
-        flow = self.divergence - product
-        offset = self.weight - energy
-        offset_terms = self.weight + float(self._degree @ height**2)
-        flow_terms = 2 * self.weight + float(self._degree @ height)
-        return SquaredSlack(value, flow, offset, offset_terms, flow_terms)
+        laplacian_f = self.laplacian(f)
+        sum_of_differences = float(f @ self.divergence)  # Σ ω (f_i − f_j)
+        sum_of_squares = float(f @ laplacian_f)  # Σ ω (f_i − f_j)²
+        absolute_f = np.abs(f)
+        return SquaredSlack(
+            value=self.weight - 2 * sum_of_differences + sum_of_squares,
+            flow=self.divergence - laplacian_f,
+            offset=self.weight - sum_of_squares,
+            offset_terms=self.weight + float(self._degree @ absolute_f**2),
+            flow_terms=2 * self.weight + float(self._degree @ absolute_f),
+        )
 
     def laplacian(self, v: Array) -> Array:
         """``L v``."""
         centered = self._pairs.center(v)
-        weights = self._pairs.item_weights
         weighted = centered
-        if weights is not None:
-            weighted = centered * weights
-        lost, won = self._sum_over_pairs(weighted)
-        return self._degree * centered - self._scatter(lost + won)
+        if self._pairs.item_weights is not None:
+            weighted = centered * self._pairs.item_weights
+        sum_over_winners, sum_over_losers = self._sums_over_partners(weighted)
+        return self._degree * centered - self._to_items(sum_over_winners + sum_over_losers)
 
-    def _sum_over_pairs(self, values: Array) -> tuple[Array, Array]:
-        """For each sorted item the sums of values over the pairs that it loses and wins."""
+    def _sums_over_partners(self, values: Array) -> tuple[Array, Array]:
+        """For each sorted item the sums of values over the items that beat it, and that it beats.
+
+        Over violated pairs only.
+        """
         can_lose = self._pairs.can_lose
         if can_lose is None:
             return self._sweep(values)
-        lost, _ = self._sweep(values)
-        _, won = self._sweep(np.where(can_lose, values, 0.0))
-        return np.where(can_lose[self._order], lost, 0.0), won
+        sum_over_winners, _ = self._sweep(values)
+        _, sum_over_losers = self._sweep(np.where(can_lose, values, 0.0))
+        return np.where(can_lose[self._order], sum_over_winners, 0.0), sum_over_losers
 
     def _sweep(self, values: Array) -> tuple[Array, Array]:
-        """`_sum_over_pairs` if every item can lose."""
+        """`_sums_over_partners` if every item can lose."""
         sums: tuple[Array, Array] = sum_violated(
-            self._sorted_scores, self._sorted_level, self._pairs.starts, values[self._order]
+            self._sorted_scores, self._sorted_level, self._pairs.group_starts, values[self._order]
         )
         return sums
 
     @cached_property
     def _degree(self) -> Array:
-        return self._scatter(self._won + self._lost)
+        """Weight of the violated pairs of each item: the diagonal of L."""
+        return self._to_items(self._weight_won + self._weight_lost)
 
-    def _scatter(self, values: NDArray[np.number]) -> Array:
+    def _to_items(self, sorted_values: NDArray[np.number]) -> Array:
         """Values of sorted items in the order of the items, times the weights of the items."""
-        out = np.empty(len(values))
-        out[self._order] = values
+        item_values = np.empty(len(sorted_values))
+        item_values[self._order] = sorted_values
         weight = self._pairs.weight_of_item
         if weight is None:
-            return out
-        return np.asarray(out * weight)
+            return item_values
+        return np.asarray(item_values * weight)
 
 
 class PairCounts(NamedTuple):
@@ -251,17 +259,21 @@ def count_ordered_pairs(
         """Pairs whose winner has a margin below that of the loser plus one, shape (2, n_items)."""
         order = np.lexsort((margin, subset_of_item))
         starts = np.searchsorted(subset_of_item[order], np.arange(n_subsets))
-        winners, _ = sum_violated(margin[order], level[order], starts, winner_weight[order])
-        _, losers = sum_violated(margin[order], level[order], starts, loser_weight[order])
-        weights = np.empty((2, n_items))
-        weights[0, order] = loser_weight[order] * winners
-        weights[1, order] = winner_weight[order] * losers
+        weight_of_winners, _ = sum_violated(
+            margin[order], level[order], starts, winner_weight[order]
+        )
+        _, weight_of_losers = sum_violated(margin[order], level[order], starts, loser_weight[order])
+        weights = np.empty((2, n_items))  # of each item as loser, and as winner
+        weights[0, order] = loser_weight[order] * weight_of_winners
+        weights[1, order] = winner_weight[order] * weight_of_losers
         return weights
 
-    rank = np.unique(scores, return_inverse=True)[1].astype(np.float64)
+    # with ranks as margins a pair is violated unless the winner has the higher score
+    _, rank = np.unique(scores, return_inverse=True)
+    margin = rank.astype(np.float64)
     total = weigh_violated(np.zeros(n_items))
-    not_concordant = weigh_violated(rank)
-    not_discordant = weigh_violated(-rank)
+    not_concordant = weigh_violated(margin)
+    not_discordant = weigh_violated(-margin)
     tied = np.maximum(not_concordant + not_discordant - total, 0.0)
     discordant = total - not_discordant
     as_loser, as_winner = map(PairCounts, total, discordant, tied)
@@ -300,34 +312,36 @@ class ViolatedEdgePairs:
 
     def __init__(self, pairs: EdgePairs, violated: Indices, slack: Array) -> None:
         self._n_items = pairs.graph.n_items
-        self._slack = slack[violated]
+        self._slack = slack[violated]  # 1 − (f_winner − f_loser)
         self._winner = pairs.winner[violated]
         self._loser = pairs.loser[violated]
         self._weight = pairs.weight[violated]
         self.weight = float(self._weight.sum())
-        self.divergence = self._flow(self._weight)
+        self.divergence = self._net_inflow(self._weight)
         self.slack = float(self._weight @ self._slack)
 
     def squares(self) -> SquaredSlack:
         """Sums of the squared hinge, computed from the slack without cancellation."""
-        flow = self._weight * self._slack
-        offset_terms = flow * (2 - self._slack)
+        weighted_slack = self._weight * self._slack
+        offset_terms = weighted_slack * (2 - self._slack)  # ω (1 − (f_i − f_j)²)
         return SquaredSlack(
-            value=float(flow @ self._slack),
-            flow=self._flow(flow),
+            value=float(weighted_slack @ self._slack),
+            flow=self._net_inflow(weighted_slack),
             offset=float(offset_terms.sum()),
             offset_terms=float(np.abs(offset_terms).sum()),
-            flow_terms=2 * float(flow.sum()),
+            flow_terms=2 * float(weighted_slack.sum()),
         )
 
     def laplacian(self, v: Array) -> Array:
         """``L v``."""
-        return self._flow(self._weight * (v[self._winner] - v[self._loser]))
+        difference = v[self._winner] - v[self._loser]
+        return self._net_inflow(self._weight * difference)
 
-    def _flow(self, flow: Array) -> Array:
+    def _net_inflow(self, flow: Array) -> Array:
         """Σ flow_k (e_winner − e_loser)."""
         inflow = np.bincount(self._winner, weights=flow, minlength=self._n_items)
-        return np.asarray(inflow - np.bincount(self._loser, flow, self._n_items))
+        outflow = np.bincount(self._loser, weights=flow, minlength=self._n_items)
+        return np.asarray(inflow - outflow)
 
 
 @singledispatch
@@ -350,4 +364,4 @@ def _strict_pairs_of_scores(graph: ScoreGraph) -> OrderedPairs:
     group_factor = None
     if graph.group_weight == "groups":
         group_factor = strict_graph.pair_weights
-    return OrderedPairs(strict_graph, strict_graph.levels.in_group, group_factor)
+    return OrderedPairs(strict_graph, strict_graph.levels.number_in_group, group_factor)

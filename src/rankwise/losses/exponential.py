@@ -138,7 +138,7 @@ class OrderedPairSums:
     def __init__(self, pairs: OrderedPairs) -> None:
         n_items = pairs.n_items
         self._pairs = pairs
-        self._group_bounds = np.append(pairs.starts, n_items).tolist()
+        self._group_bounds = np.append(pairs.group_starts, n_items).tolist()
 
         # sorted by group, and by level inside a group
         self._order = np.lexsort((pairs.level, pairs.group))
@@ -147,7 +147,7 @@ class OrderedPairSums:
         # first and end position of the items that have the group and level of a sorted item
         starts_level = np.ones(n_items, dtype=bool)
         starts_level[1:] = np.diff(sorted_level) != 0
-        starts_level[pairs.starts[pairs.size > 0]] = True  # neighbors of two groups
+        starts_level[pairs.group_starts[pairs.group_sizes > 0]] = True  # neighbors of two groups
         first_of_level = np.flatnonzero(starts_level)
         end_of_level = np.append(first_of_level[1:], n_items)
         level_number = np.cumsum(starts_level) - 1

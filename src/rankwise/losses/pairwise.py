@@ -156,7 +156,7 @@ class PairwiseLoss(ABC):
             True if all pairs are in the right order.
         """
         for block in pair_blocks(self.graph):
-            has_contradiction = block.lost.any()
+            has_contradiction = block.weight_of_second.any()
             is_in_order = block.differences(f) > 0
             if has_contradiction or not is_in_order.all():
                 return False
@@ -321,8 +321,8 @@ class PairFunctionLoss(StrictPairLoss):
         Explicit comparisons may contradict each other: a part of the weight then prefers the second
         item.
         """
-        weight_of_second = block.lost
-        weight_of_first = block.weight - block.lost
+        weight_of_second = block.weight_of_second
+        weight_of_first = block.weight - block.weight_of_second
         value, slope, curvature = self.function.at(differences)
         values = weight_of_first * value
         slopes = weight_of_first * slope
@@ -534,16 +534,16 @@ def _add_logistic_block(block: PairBlock, f: Array, negative_gradient: Array) ->
     log_loss = np.log1p(exp_of_minus_abs) - np.minimum(g, 0.0)  # ℓ(g) = log(1 + e^−g)
     probability_of_second = np.where(g >= 0, exp_of_minus_abs, 1.0) / (1 + exp_of_minus_abs)
     weighted_probability = block.weight * probability_of_second  # ω σ(−g)
-    block.add_flows(weighted_probability - block.lost, negative_gradient)
+    block.add_flows(weighted_probability - block.weight_of_second, negative_gradient)
 
     weighted_loss = float(block.weight @ log_loss)
-    value = weighted_loss + float(block.lost @ g)
+    value = weighted_loss + float(block.weight_of_second @ g)
 
     # value − gradientᵀ f, in which the terms b g cancel
     offset_terms_of_pairs = weighted_probability * g
     offset = weighted_loss + float(offset_terms_of_pairs.sum())
     offset_terms = weighted_loss + float(np.abs(offset_terms_of_pairs).sum())
-    gradient_terms = 2 * float(weighted_probability.sum() + block.lost.sum())
+    gradient_terms = 2 * float(weighted_probability.sum() + block.weight_of_second.sum())
     return np.array([value, offset, offset_terms, gradient_terms])
 
 
