@@ -9,27 +9,27 @@ from rankwise.arrays import Array, Indices, Numbers
 
 def add_rows(
     X: Numbers,
-    family: Indices,
-    weight: Array,
+    group: Indices,
+    target: Array,
     sums: Array,
     moment: Array,
-    mass: Array | None = None,
+    row_weight: Array | None = None,
 ) -> None:
-    """Add each row to the sums of its family, and ``Xᵀ weight`` to the moment.
+    """Add each row to the sums of its group, and ``Xᵀ target`` to the moment.
 
     Parameters
     ----------
     X : ndarray of shape (n_rows, n_columns), float32 or float64
         A block of rows, C-contiguous.
-    family : ndarray of shape (n_rows,)
-        The family of each row.
-    weight : ndarray of shape (n_rows,)
-        The weight of each row in the moment.
-    sums : ndarray of shape (n_families, n_columns)
-        The rows of each family are added to it.
+    group : ndarray of shape (n_rows,)
+        The group of each row.
+    target : ndarray of shape (n_rows,)
+        The target of each row in the moment.
+    sums : ndarray of shape (n_groups, n_columns)
+        The rows of each group are added to it.
     moment : ndarray of shape (n_columns,)
-        ``Xᵀ weight`` is added to it.
-    mass : ndarray of shape (n_rows,), optional
+        ``Xᵀ target`` is added to it.
+    row_weight : ndarray of shape (n_rows,), optional
         Factor of each row in the sums; by default 1.
 
     Examples
@@ -41,42 +41,44 @@ def add_rows(
     """
     from scipy.sparse import csc_array  # imported here, because readers of files need no SciPy
 
-    if mass is None:
-        mass = np.ones(len(X))
-    one_row_per_column = np.arange(len(X) + 1)
-    indicator = csc_array((mass, family, one_row_per_column), shape=(len(sums), len(X)))
+    if row_weight is None:
+        row_weight = np.ones(len(X))
+    n_groups = len(sums)
+    n_rows = len(X)
+    entry_bounds = np.arange(n_rows + 1)  # one entry in each column: at the group of the row
+    indicator = csc_array((row_weight, group, entry_bounds), shape=(n_groups, n_rows))
     sums += indicator @ X
-    moment += weight @ X
+    moment += target @ X
 
 
 def scale_rows(
     X: Numbers,
-    family: Indices,
+    group: Indices,
     means: Array | None,
     scale: Array,
     out: Array,
     factor: Array | None = None,
 ) -> None:
-    """Compute ``scale (x − mean)`` of each row, with the mean and the scale of its family.
+    """Compute ``scale (x − mean)`` of each row, with the mean and the scale of its group.
 
     Parameters
     ----------
-    X, family
+    X, group
         As in `add_rows`.
-    means : ndarray of shape (n_families, n_columns) or None
+    means : ndarray of shape (n_groups, n_columns) or None
         None subtracts nothing.
-    scale : ndarray of shape (n_families,)
-        Factor of the rows of each family.
+    scale : ndarray of shape (n_groups,)
+        Factor of the rows of each group.
     out : ndarray of shape (n_rows, n_columns)
         The result is written to it; it may be X itself.
     factor : ndarray of shape (n_rows,), optional
         Additional factor of each row.
     """
-    row_scale = scale[family, None]
+    row_scale = scale[group, None]
     if factor is not None:
         row_scale = row_scale * factor[:, None]
     if means is None:
         np.multiply(X, row_scale, out=out)
         return
-    np.subtract(X, means[family], out=out)
+    np.subtract(X, means[group], out=out)
     out *= row_scale

@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 
 from rankwise.arrays import Array
 
-_ROW = re.compile(rb"\s*([^\s#]+)(?:\s+qid:([^\s#]*))?([^#]*)(?:#(.*))?", re.DOTALL)
+_ROW = re.compile(
+    rb"\s*(?P<label>[^\s#]+)(?:\s+qid:(?P<qid>[^\s#]*))?(?P<features>[^#]*)(?:#(?P<comment>.*))?",
+    re.DOTALL,
+)
 _NUMBER = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-_FEATURE = re.compile(rb"\+?([0-9]{1,10}):(.*)", re.DOTALL)
-
+_FEATURE = re.compile(rb"\+?(?P<id>[0-9]{1,10}):(?P<value>.*)", re.DOTALL)
 
 #: Begin and end of text in the file; -1 for none.
 Span = tuple[int, int]
@@ -100,36 +102,48 @@ def read_rows(
     (array([2.]), array([2]), array([0, 2], dtype=int32), array([5., 7.]), 10)
     """
     content = bytes(text)
+    complete_lines = content.split(b"\n")[:-1]
     rows: list[_Row] = []
-    lines: list[int] = []
-    begins: list[int] = []
-    begin = 0
-    for number, line in enumerate(content.split(b"\n")[:-1]):
+    line_numbers: list[int] = []
+    row_begins: list[int] = []
+    begin = 0  # position of the line in the text
+    for line_number, line in enumerate(complete_lines):
         match = _ROW.match(line)
         if match is not None:  # else the line is blank, or a comment
             row = _parse_row(match, zero_based, n_columns, largest)
-            if row is None:
+            if row is None:  # malformed
                 break
             rows.append(row)
-            lines.append(number)
-            begins.append(begin)
+            line_numbers.append(line_number)
+            row_begins.append(begin)
         begin += len(line) + 1
-    return _join_rows(rows, lines, begins, min(begin, len(content)))
+    return _join_rows(rows, line_numbers, row_begins, min(begin, len(content)))
 
 
-def _join_rows(rows: list[_Row], lines: list[int], begins: list[int], n_bytes: int) -> ParsedRows:
+def _join_rows(
+    rows: list[_Row], line_numbers: list[int], row_begins: list[int], n_bytes: int
+) -> ParsedRows:
     """Convert rows to arrays; spans become positions in the text."""
-    qids = [_shift(row.qid_span, begin) for row, begin in zip(rows, begins, strict=True)]
-    comments = [_shift(row.comment_span, begin) for row, begin in zip(rows, begins, strict=True)]
-    heads = [k for k, row in enumerate(rows) if k == 0 or row.qid != rows[k - 1].qid]
-    columns = [column for row in rows for column in row.columns]
-    values = [value for row in rows for value in row.values]
+    qids = []
+    comments = []
+    columns = []
+    values = []
+    heads = []
+    previous_qid: bytes | None = None
+    for number, (row, begin) in enumerate(zip(rows, row_begins, strict=True)):
+        qids.append(_shift(row.qid_span, begin))
+        comments.append(_shift(row.comment_span, begin))
+        columns += row.columns
+        values += row.values
+        if number == 0 or row.qid != previous_qid:
+            heads.append(number)
+        previous_qid = row.qid
     return ParsedRows(
         labels=np.array([row.label for row in rows], dtype=np.float64),
         sizes=np.array([len(row.columns) for row in rows], dtype=np.int64),
         columns=np.array(columns, dtype=np.int32),
         values=np.array(values, dtype=np.float64),
-        lines=np.array(lines, dtype=np.int64),
+        lines=np.array(line_numbers, dtype=np.int64),
         qids=np.array(qids, dtype=np.int64).reshape(-1, 2),
         heads=np.array(heads, dtype=np.int64),
         comments=np.array(comments, dtype=np.int64).reshape(-1, 2),
@@ -149,25 +163,24 @@ def _parse_row(
     match: re.Match[bytes], zero_based: bool, n_columns: int, largest: float
 ) -> _Row | None:
     """Parse a row; None if it is malformed."""
-    label_text, qid, features, comment = match.groups()
-    label = _parse_number(label_text, sys.float_info.max)
+    label = _parse_number(match["label"], sys.float_info.max)
     if label is None:
         return None
     columns: list[int] = []
     values: list[float] = []
     last_column = -1
-    for word in features.split():
+    for word in match["features"].split():
         feature = _parse_feature(word, zero_based, n_columns, largest)
-        if feature is None or feature.column <= last_column:
+        if feature is None or feature.column <= last_column:  # ids must increase
             return None
         columns.append(feature.column)
         values.append(feature.value)
         last_column = feature.column
-    comment_span = match.span(4)
-    if comment is None:  # an empty comment at the end of the line
+    comment_span = match.span("comment")
+    if match["comment"] is None:  # an empty comment at the end of the line
         end = len(match.string)
         comment_span = (end, end)
-    return _Row(label, columns, values, qid, match.span(2), comment_span)
+    return _Row(label, columns, values, match["qid"], match.span("qid"), comment_span)
 
 
 def _parse_feature(
@@ -177,9 +190,11 @@ def _parse_feature(
     match = _FEATURE.fullmatch(word)
     if match is None:
         return None
-    feature_id = int(match[1])
-    column = feature_id if zero_based else feature_id - 1
-    value = _parse_number(match[2], largest)
+    feature_id = int(match["id"])
+    column = feature_id - 1
+    if zero_based:
+        column = feature_id
+    value = _parse_number(match["value"], largest)
     if value is None or feature_id >= MAX_FEATURE_ID or not 0 <= column < n_columns:
         return None
     return _Feature(column, value)

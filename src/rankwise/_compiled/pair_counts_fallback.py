@@ -90,53 +90,60 @@ def count_inversions(level: Levels, starts: Indices) -> Counts:
     array([2, 1])
     """
     ones = np.ones(len(level), dtype=np.int64)
-    return np.add.reduceat(_sum_higher_before(level, starts, ones), starts)
+    n_higher_before = _sum_higher_before(level, starts, ones)
+    return np.add.reduceat(n_higher_before, starts)  # sums over the groups
 
 
 def weigh_inversions(level: Levels, starts: Indices, weights: Array) -> Array:
     """Sum ``weights[p] * weights[q]`` over the pairs that `count_inversions` counts."""
-    return np.add.reduceat(weights * _sum_higher_before(level, starts, weights), starts)
+    weight_of_higher_before = _sum_higher_before(level, starts, weights)
+    return np.add.reduceat(weights * weight_of_higher_before, starts)  # sums over the groups
 
 
 def _sum_violated_values(
     scores: Numbers, level: Levels, starts: Indices, values: Numbers
 ) -> tuple[Numbers, Numbers]:
     """Sums of the values over the violated pairs that each item loses and wins."""
-    m = len(scores)
-    sizes = np.diff(starts, append=m)
+    n_items = len(scores)
+    sizes = np.diff(starts, append=n_items)
     group = np.repeat(np.arange(len(starts)), sizes)
-    first_of_group = np.repeat(starts, sizes)
-    end_of_group = first_of_group + np.repeat(sizes, sizes)
-    last_level = level.max(initial=0)
-    # An item loses against items of higher levels before the first that is better by at least 1.
-    ends = _count_below_limits(scores.astype(np.float64), group)
-    level_from_top = last_level - level
-    lost = _sum_lower(level_from_top, first_of_group, ends, level_from_top, values)
-    # It wins against items of lower levels whose interval extends beyond it.
-    begins = np.searchsorted(ends, np.arange(m), side="right")
-    won = _sum_lower(level, np.maximum(begins, first_of_group), end_of_group, level, values)
+    group_start = np.repeat(starts, sizes)
+    group_stop = group_start + np.repeat(sizes, sizes)
+
+    # an item loses against items of higher levels before the first that is better by at least 1
+    first_better = _count_below_limits(scores.astype(np.float64), group)
+    level_from_top = level.max(initial=0) - level
+    lost = _sum_lower(level_from_top, group_start, first_better, level_from_top, values)
+
+    # it wins against items of lower levels whose first better item comes after it
+    first_inferior = np.searchsorted(first_better, np.arange(n_items), side="right")
+    first_inferior = np.maximum(first_inferior, group_start)
+    won = _sum_lower(level, first_inferior, group_stop, level, values)
     return lost, won
 
 
 def _count_below_limits(scores: Array, group: Indices) -> Indices:
     """Number of items in previous groups, or in the group with a score below the score plus 1."""
-    m = len(scores)
+    n_items = len(scores)
+    # sort the limits and the scores together; a limit comes before the scores that are equal to it
     limits_and_scores = np.concatenate([scores + 1.0, scores])
-    is_score = np.arange(2 * m) >= m  # a limit comes before the scores that are equal to it
+    is_score = np.arange(2 * n_items) >= n_items
     order = np.lexsort((is_score, limits_and_scores, np.concatenate([group, group])))
-    is_limit = order < m
+    is_limit = order < n_items
+    item_of_limit = order[is_limit]
     n_scores_before = np.cumsum(~is_limit)
-    ends = np.empty(m, dtype=np.intp)
-    ends[order[is_limit]] = n_scores_before[is_limit]
-    return ends
+    n_below_limit = np.empty(n_items, dtype=np.intp)
+    n_below_limit[item_of_limit] = n_scores_before[is_limit]
+    return n_below_limit
 
 
 def _sum_higher_before(level: Levels, starts: Indices, values: Numbers) -> Numbers:
     """For each item the sum of the values of previous items of its group with a higher level."""
-    m = len(level)
-    first_of_group = np.repeat(starts, np.diff(starts, append=m))
+    n_items = len(level)
+    group_start = np.repeat(starts, np.diff(starts, append=n_items))
+    position = np.arange(n_items)
     level_from_top = level.max(initial=0) - level
-    return _sum_lower(level_from_top, first_of_group, np.arange(m), level_from_top, values)
+    return _sum_lower(level_from_top, group_start, position, level_from_top, values)
 
 
 def _sum_lower(
@@ -151,18 +158,26 @@ def _sum_lower(
     remain neighbors.
     """
     total = np.zeros(len(bound), dtype=values.dtype)
-    for bit in reversed(range(int(level.max(initial=0)).bit_length())):
-        is_zero = (level >> bit) & 1 == 0
-        n_zeros_before = np.r_[0, np.cumsum(is_zero)]
+    n_bits = int(level.max(initial=0)).bit_length()
+    for bit in reversed(range(n_bits)):
+        # items whose level has a 0 at this bit: their number and their sum before each position
+        has_zero = (level >> bit) & 1 == 0
+        n_zeros_before = np.r_[0, np.cumsum(has_zero)]
         n_zeros = n_zeros_before[-1]
-        sum_of_zeros = np.r_[values[:0], 0, np.cumsum(values[is_zero])].astype(values.dtype)
-        begin_zero = n_zeros_before[begin]
-        end_zero = n_zeros_before[end]
+        sum_of_zeros = np.r_[values[:0], 0, np.cumsum(values[has_zero])].astype(values.dtype)
+
+        # those of the interval are below a bound with a 1 and the same higher bits
+        begin_of_zeros = n_zeros_before[begin]
+        end_of_zeros = n_zeros_before[end]
+        sum_in_interval = sum_of_zeros[end_of_zeros] - sum_of_zeros[begin_of_zeros]
         bound_has_one = (bound >> bit) & 1 == 1
-        below = sum_of_zeros[end_zero] - sum_of_zeros[begin_zero]
-        total[bound_has_one] += below[bound_has_one]
-        begin = np.where(bound_has_one, n_zeros + begin - begin_zero, begin_zero)
-        end = np.where(bound_has_one, n_zeros + end - end_zero, end_zero)
-        level = np.concatenate([level[is_zero], level[~is_zero]])
-        values = np.concatenate([values[is_zero], values[~is_zero]])
+        total[bound_has_one] += sum_in_interval[bound_has_one]
+
+        # continue with the items with the same bit as the bound; those with a 1 come last
+        begin_of_ones = n_zeros + begin - begin_of_zeros
+        end_of_ones = n_zeros + end - end_of_zeros
+        begin = np.where(bound_has_one, begin_of_ones, begin_of_zeros)
+        end = np.where(bound_has_one, end_of_ones, end_of_zeros)
+        level = np.concatenate([level[has_zero], level[~has_zero]])
+        values = np.concatenate([values[has_zero], values[~has_zero]])
     return total

@@ -95,13 +95,18 @@ def _check_row_numbers(basis: ArrayLike, n_basis: int | None, n_items: int) -> N
     return check_numbers("basis", "row", rows, n_items)
 
 
-def check_numbers(name: str, what: str, numbers: NDArray[Any], n: int) -> NDArray[np.intp]:
-    """Numbers of the n rows or columns of X, checked: in range and without duplicates."""
-    outside = numbers[(numbers < 0) | (numbers >= n)]
-    if len(outside):
-        raise ValueError(f"{name} names {what} {outside[0]}; the {n} {what}s of X count from 0.")
+def check_numbers(
+    name: str, axis_name: str, numbers: NDArray[Any], axis_length: int
+) -> NDArray[np.intp]:
+    """Numbers of rows or columns of X, checked: in range and without duplicates."""
+    out_of_range = numbers[(numbers < 0) | (numbers >= axis_length)]
+    if len(out_of_range):
+        raise ValueError(
+            f"{name} names {axis_name} {out_of_range[0]}; the {axis_length} {axis_name}s of X "
+            "count from 0."
+        )
     if len(np.unique(numbers)) != len(numbers):
-        raise ValueError(f"{name} names a {what} twice; name each once.")
+        raise ValueError(f"{name} names a {axis_name} twice; name each once.")
     return numbers.astype(np.intp)
 
 
@@ -112,10 +117,10 @@ def basis_root(K_bb: Array) -> Array:
     and 42, and U w are the coefficients of the basis items.
     """
     with allow_threads(len(K_bb) ** 3):
-        values, vectors = scipy.linalg.eigh(K_bb)
-    rounding = values[-1] * len(values) * np.finfo(float).eps
-    is_positive = values > rounding
-    return np.asarray(vectors[:, is_positive] / np.sqrt(values[is_positive]))
+        eigenvalues, vectors = scipy.linalg.eigh(K_bb)  # in ascending order
+    rounding_error = eigenvalues[-1] * len(eigenvalues) * np.finfo(float).eps
+    is_positive = eigenvalues > rounding_error
+    return np.asarray(vectors[:, is_positive] / np.sqrt(eigenvalues[is_positive]))
 
 
 def basis_map(
@@ -147,19 +152,22 @@ def basis_map(
     rows: Indices | None = None
     points = read_points("basis", basis, X.shape[1])
     if points is None:
-        rows, items = _basis_rows(kernel, take_columns(X, columns), n_basis, basis, random_state)
+        X = take_columns(X, columns)
+        rows, basis_items = _basis_rows(kernel, X, n_basis, basis, random_state)
     else:
         _check_basis_points(kernel, points, n_basis)
-        items = take_columns(points, columns)
-    size = items.shape[0]
-    check_matrix_fits(size, size, "the kernel matrix of a basis", "use a smaller n_basis")
-    compared = items
-    if kernel.is_precomputed:
-        compared = items[:, rows]
-    root = basis_root(kernel.matrix(compared))
+        basis_items = take_columns(points, columns)
+    n_items = basis_items.shape[0]
+    check_matrix_fits(n_items, n_items, "the kernel matrix of a basis", "use a smaller n_basis")
+
+    if kernel.is_precomputed:  # rows of kernel values to all training items
+        root = basis_root(kernel.matrix(basis_items[:, rows]))
+        stored_items = None
+    else:
+        root = basis_root(kernel.matrix(basis_items))
+        stored_items = basis_items
     if not root.shape[1]:  # every kernel value is zero, and so is every score
-        root = np.zeros((size, 1))
-    stored_items = None if kernel.is_precomputed else items
+        root = np.zeros((n_items, 1))
     return BasisFeatures(kernel, columns, rows, stored_items, root)
 
 

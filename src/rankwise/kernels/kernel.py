@@ -78,13 +78,13 @@ class Kernel:
             )
 
     def _check_ngram_params(self) -> None:
-        lengths = self.params.get("ngram_range", (1, 3))
+        ngram_range = self.params.get("ngram_range", (1, 3))
         shared = self.params.get("shared", 0)
-        is_pair = isinstance(lengths, (tuple, list)) and len(lengths) == 2
-        is_pair = is_pair and all(isinstance(n, int) for n in lengths)
-        if not is_pair or not 1 <= lengths[0] <= lengths[1] <= MAX_NGRAM_LENGTH:
+        is_pair = isinstance(ngram_range, (tuple, list)) and len(ngram_range) == 2
+        is_pair_of_ints = is_pair and all(isinstance(length, int) for length in ngram_range)
+        if not is_pair_of_ints or not 1 <= ngram_range[0] <= ngram_range[1] <= MAX_NGRAM_LENGTH:
             raise ValueError(
-                f"ngram_range={lengths!r}; expected two whole numbers from 1 to "
+                f"ngram_range={ngram_range!r}; expected two whole numbers from 1 to "
                 f"{MAX_NGRAM_LENGTH}, the shortest first, such as (1, 3)."
             )
         if not isinstance(shared, (int, float)) or not 0 <= shared < 1:
@@ -98,10 +98,10 @@ class Kernel:
         if self.is_precomputed:
             return np.array(X, dtype=np.float64)
         if Y is None:
-            first = first_equal_rows(X)
-            if first is not None:
-                rows, positions = np.unique(first, return_inverse=True)
-                return self.matrix(X[rows])[np.ix_(positions, positions)]
+            first_equal_row = first_equal_rows(X)
+            if first_equal_row is not None:  # compute the values of distinct rows, and repeat them
+                distinct_rows, position = np.unique(first_equal_row, return_inverse=True)
+                return self.matrix(X[distinct_rows])[np.ix_(position, position)]
         if X.dtype != object:
             return self._number_matrix(X, Y)
         if Y is None:
@@ -116,10 +116,10 @@ class Kernel:
         if callable(self.function):
             K = pairwise_kernels(X, Y, metric=self.function, **self.params)
         else:
-            named = {"degree": self.degree, "coef0": self.coef0}
+            parameters = {"degree": self.degree, "coef0": self.coef0}
             if self.gamma is not None:  # None is the default of each kernel, not always a value
-                named["gamma"] = self.gamma
-            K = pairwise_kernels(X, Y, metric=self.function, filter_params=True, **named)
+                parameters["gamma"] = self.gamma
+            K = pairwise_kernels(X, Y, metric=self.function, filter_params=True, **parameters)
         if sp.issparse(K):
             K = K.toarray()
         return np.asarray(K, dtype=np.float64)
@@ -146,14 +146,15 @@ class Kernel:
         """``k(X, Y) coef``, a chunk of rows of X at a time; equal rows of X give equal rows."""
         if self.is_precomputed:
             return row_products(X, coef)
-        first = first_equal_rows(X)
-        if first is not None:
-            rows, positions = np.unique(first, return_inverse=True)
-            return np.asarray(self.product(X[rows], Y, coef)[positions])
-        size = max(1, CHUNK_ENTRIES // max(1, Y.shape[0]))
-        product = np.empty((X.shape[0], *coef.shape[1:]))
-        for start in range(0, X.shape[0], size):
-            chunk = slice(start, start + size)
+        first_equal_row = first_equal_rows(X)
+        if first_equal_row is not None:  # compute the product of distinct rows, and repeat it
+            distinct_rows, position = np.unique(first_equal_row, return_inverse=True)
+            return np.asarray(self.product(X[distinct_rows], Y, coef)[position])
+        n_rows = X.shape[0]
+        n_rows_of_chunk = max(1, CHUNK_ENTRIES // max(1, Y.shape[0]))
+        product = np.empty((n_rows, *coef.shape[1:]))
+        for start in range(0, n_rows, n_rows_of_chunk):
+            chunk = slice(start, start + n_rows_of_chunk)
             product[chunk] = self.matrix(X[chunk], Y) @ coef
         return product
 
@@ -179,7 +180,7 @@ def center_kernel(K: Array) -> Array:
     A loss over pairs depends on differences only, so its dual coefficients sum to zero and
     constants do not matter; a conditionally positive kernel becomes a positive one.
     """
-    mean = K.mean(axis=0)
-    K -= mean
-    K -= (mean - mean.mean())[:, None]
+    column_mean = K.mean(axis=0)  # that of the rows, too: K is symmetric
+    K -= column_mean
+    K -= (column_mean - column_mean.mean())[:, None]
     return K

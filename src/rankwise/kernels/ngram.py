@@ -44,9 +44,12 @@ def ngram_kernel(
 
     shortest, longest = ngram_range
 
-    def ngrams(text: str) -> list[str]:
-        lengths = range(shortest, min(longest, len(text)) + 1)
-        return [text[start : start + n] for n in lengths for start in range(len(text) - n + 1)]
+    def find_ngrams(text: str) -> list[str]:
+        ngrams = []
+        for length in range(shortest, min(longest, len(text)) + 1):
+            for start in range(len(text) - length + 1):
+                ngrams.append(text[start : start + length])
+        return ngrams
 
     n_texts = len(texts)
     all_texts = list(texts)
@@ -56,24 +59,25 @@ def ngram_kernel(
         n_columns = len(column_texts)
     if not any(len(text) >= shortest for text in all_texts):
         return np.full((n_texts, n_columns), float(shared))
-    counter = CountVectorizer(analyzer=ngrams, binary=True, dtype=np.float64)
+
+    # sets of n-grams as rows of zeros and ones
+    counter = CountVectorizer(analyzer=find_ngrams, binary=True, dtype=np.float64)
     occurrences = counter.fit_transform(all_texts)
     set_sizes = np.asarray(occurrences.sum(axis=1)).ravel()
     A = occurrences[:n_texts]
-    sizes_A = set_sizes[:n_texts]
+    A_sizes = set_sizes[:n_texts]
     B = A
-    sizes_B = sizes_A
+    B_sizes = A_sizes
     if column_texts is not None:
         B = occurrences[n_texts:]
-        sizes_B = set_sizes[n_texts:]
-    K = np.empty((n_texts, n_columns))
-    chunk_size = max(1, PRODUCT_ENTRIES // max(1, n_columns))
+        B_sizes = set_sizes[n_texts:]
+
+    similarity = np.zeros((n_texts, n_columns))
     B_transposed = B.T.tocsr()
-    for start in range(0, n_texts, chunk_size):
-        rows = slice(start, start + chunk_size)
+    n_rows_of_chunk = max(1, PRODUCT_ENTRIES // max(1, n_columns))
+    for start in range(0, n_texts, n_rows_of_chunk):
+        rows = slice(start, start + n_rows_of_chunk)
         intersection = (A[rows] @ B_transposed).toarray()
-        union = sizes_A[rows, None] + sizes_B - intersection
-        K[rows] = np.divide(intersection, union, out=np.zeros_like(intersection), where=union > 0)
-    K *= 1 - shared
-    K += shared
-    return K
+        union = A_sizes[rows, None] + B_sizes - intersection
+        np.divide(intersection, union, out=similarity[rows], where=union > 0)
+    return (1 - shared) * similarity + shared

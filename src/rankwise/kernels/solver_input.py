@@ -64,26 +64,26 @@ class SolverInput(NamedTuple):
         of a basis are computed when they are read; see `stored`.
     map : FeatureMap
         Scores new items by the coefficients.
-    back : callable or None
+    to_coefficients : callable or None
         Computes coefficients from solutions; None if the solutions are the coefficients.
     is_definite : bool
         False if negative eigenvalues of the kernel had to be left out.
-    columns : array, sparse matrix or None
+    linear_features : array, sparse matrix or None
         The features of a linear model, whose scales say what an alpha does to each.
     """
 
     method: str
     matrix: Matrix
     map: FeatureMap
-    back: Callable[[Array], Array] | None = None
+    to_coefficients: Callable[[Array], Array] | None = None
     is_definite: bool = True
-    columns: MatrixLike = None
+    linear_features: MatrixLike = None
 
     def coefficients(self, solution: Array) -> Array:
         """Coefficients of columns or kernel items from solutions of shape (n, k)."""
-        if self.back is None:
+        if self.to_coefficients is None:
             return solution
-        return self.back(solution)
+        return self.to_coefficients(solution)
 
     def stored(self) -> SolverInput:
         """The same with all features in memory, for callers that read them more than once."""
@@ -143,8 +143,9 @@ def make_solver_input(
                 "weight per feature. Drop them or choose another kernel."
             )
         # R = K_mb K_bb^(−1/2), one block of rows at a time: [RankRLS09] equations 41 and 42
-        on_basis = basis_map(kernel, X, n_basis, basis, random_state)
-        return SolverInput("primal", LazyFeatures([on_basis], X), on_basis, on_basis.coefficients)
+        basis_features = basis_map(kernel, X, n_basis, basis, random_state)
+        R = LazyFeatures([basis_features], X)
+        return SolverInput("primal", R, basis_features, basis_features.coefficients)
     if kernel.is_linear:
         if method == "dual" and not explicit:
             _check_kernel_fits(n_items, keeps_matrix)
@@ -155,10 +156,10 @@ def make_solver_input(
     if not kernel.is_precomputed:
         items = X.copy()  # the caller may change X
     K = kernel.matrix(X)
-    on_items = KernelFeatures(kernel, None, n_items, None, items)
+    item_features = KernelFeatures(kernel, columns=None, n_features=n_items, items=items)
     if explicit:
-        return _factor_kernel(K, on_items)
-    return SolverInput("dual", K, on_items)
+        return _factor_kernel(K, item_features)
+    return SolverInput("dual", K, item_features)
 
 
 def has_basis(n_basis: int | None, basis: str | ArrayLike) -> bool:
@@ -170,13 +171,17 @@ def _linear_kernel_input(kernel: Kernel, X: Matrix, *, shift_invariant: bool) ->
     """Kernel matrix of a linear model; its solutions become weights of the columns."""
     R = X
     if shift_invariant and not sp.issparse(X):
-        R = X - X.mean(axis=0, dtype=np.float64)
+        R = X - X.mean(axis=0, dtype=np.float64)  # columns far from zero would cost digits
 
-    def weights(dual_coef: Array) -> Array:
+    def weights_of_columns(dual_coef: Array) -> Array:
         return np.asarray(R.T @ dual_coef)
 
     return SolverInput(
-        "dual", kernel.matrix(R), ColumnFeatures(None, X.shape[1]), weights, columns=R
+        "dual",
+        kernel.matrix(R),
+        ColumnFeatures(columns=None, n_features=X.shape[1]),
+        weights_of_columns,
+        linear_features=R,
     )
 
 
@@ -187,10 +192,11 @@ def _column_input(X: Matrix, method: str) -> SolverInput:
         method = "primal"
         advice = "use solver='iterative' for this many features"
         check_matrix_fits(n_columns, n_columns, "a Gram matrix", advice)
-    return SolverInput(method, X, ColumnFeatures(None, n_columns), columns=X)
+    all_columns = ColumnFeatures(columns=None, n_features=n_columns)
+    return SolverInput(method, X, all_columns, linear_features=X)
 
 
-def _factor_kernel(K: Array, on_items: KernelFeatures) -> SolverInput:
+def _factor_kernel(K: Array, item_features: KernelFeatures) -> SolverInput:
     """Features R of the items with ``K = R Rᵀ`` in place of K: [RankRLS09] section 4.2.
 
     A pivoted Cholesky factorization, which also finds the rank; the dual coefficients of items that
@@ -199,18 +205,20 @@ def _factor_kernel(K: Array, on_items: KernelFeatures) -> SolverInput:
     """
     K = center_kernel(K)
     first_equal_row = first_equal_rows(K)
-    probe = np.random.default_rng(0).standard_normal(len(K))
-    product = K @ probe
     diagonal = np.diagonal(K).copy()
+    probe = np.random.default_rng(0).standard_normal(len(K))
+    K_probe = K @ probe
     factor, pivot_order, rank = _pivoted_cholesky(K)
     R = _rows_of_factor(factor, pivot_order, rank)
     if first_equal_row is not None:
         R = R[first_equal_row]
-    error = np.linalg.norm(R @ (R.T @ probe) - product)
-    if error <= DEFINITE_TOLERANCE * np.linalg.norm(product):
-        return _input_of_pivots(R, pivot_order[:rank], on_items)
+
+    error = np.linalg.norm(R @ (R.T @ probe) - K_probe)
+    is_semidefinite = error <= DEFINITE_TOLERANCE * np.linalg.norm(K_probe)
+    if is_semidefinite:
+        return _input_of_pivots(R, pivot_order[:rank], item_features)
     _restore_kernel(factor, diagonal)
-    return _input_of_eigenvectors(factor, on_items)
+    return _input_of_eigenvectors(factor, item_features)
 
 
 def _pivoted_cholesky(K: Array) -> tuple[Array, Indices, int]:
@@ -218,35 +226,33 @@ def _pivoted_cholesky(K: Array) -> tuple[Array, Indices, int]:
 
     The upper triangle keeps the entries of K.
     """
-    columns_first = K  # the order of LAPACK, which then overwrites K instead of a copy
     if not K.flags.f_contiguous:
-        columns_first = K.T
+        K = K.T  # the same matrix in the order of LAPACK, which then overwrites it without a copy
     with allow_threads(len(K) ** 3):
-        factor, pivots, rank, _ = scipy.linalg.lapack.dpstrf(columns_first, lower=1, overwrite_a=1)
-    return factor, pivots - 1, rank
+        factor, pivots, rank, _ = scipy.linalg.lapack.dpstrf(K, lower=1, overwrite_a=1)
+    return factor, pivots - 1, rank  # LAPACK counts from 1
 
 
 def _restore_kernel(factor: Array, diagonal: Array) -> None:
     """Turn the memory of `_pivoted_cholesky` into the kernel matrix again."""
-    for row in range(1, len(factor)):
+    for row in range(1, len(factor)):  # the lower triangle from the upper one
         factor[row, :row] = factor[:row, row]
     factor[np.diag_indices(len(factor))] = diagonal
 
 
-def _input_of_pivots(R: Array, pivot_items: Indices, on_items: KernelFeatures) -> SolverInput:
+def _input_of_pivots(R: Array, pivot_items: Indices, item_features: KernelFeatures) -> SolverInput:
     """Features of a Cholesky factor, whose solutions become coefficients of the pivots."""
 
     def coefficients_of_pivots(w: Array) -> Array:
         dual_coef = np.zeros((len(R), *w.shape[1:]))
         triangle = R[pivot_items]
-        solution = scipy.linalg.solve_triangular(triangle, w, lower=True, trans="T")
-        dual_coef[pivot_items] = solution
+        dual_coef[pivot_items] = scipy.linalg.solve_triangular(triangle, w, lower=True, trans="T")
         return _centered(dual_coef)
 
-    return SolverInput("primal", R, on_items, coefficients_of_pivots)
+    return SolverInput("primal", R, item_features, coefficients_of_pivots)
 
 
-def _input_of_eigenvectors(K: Array, on_items: KernelFeatures) -> SolverInput:
+def _input_of_eigenvectors(K: Array, item_features: KernelFeatures) -> SolverInput:
     """Features of the eigenvectors of K with positive eigenvalues."""
     root = basis_root(K)
 
@@ -254,7 +260,7 @@ def _input_of_eigenvectors(K: Array, on_items: KernelFeatures) -> SolverInput:
         return _centered(root @ w)
 
     return SolverInput(
-        "primal", K @ root, on_items, coefficients_of_eigenvectors, is_definite=False
+        "primal", K @ root, item_features, coefficients_of_eigenvectors, is_definite=False
     )
 
 
@@ -262,8 +268,8 @@ def _rows_of_factor(factor: Array, pivot_order: Indices, rank: int) -> Array:
     """The lower triangle of a pivoted Cholesky factor, its rows in the order of the items."""
     R = np.zeros((len(factor), rank))
     for row, item in enumerate(pivot_order):
-        width = min(row + 1, rank)
-        R[item, :width] = factor[row, :width]
+        n_nonzero = min(row + 1, rank)
+        R[item, :n_nonzero] = factor[row, :n_nonzero]
     return R
 
 

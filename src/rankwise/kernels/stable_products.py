@@ -44,19 +44,22 @@ def row_products(X: Matrix, W: NDArray[Any]) -> NDArray[Any]:
         return np.asarray(_in_order(X) @ W)
     if W.ndim == 2 and W.shape[1] > MAX_COLUMNS_WITHOUT_BLAS:
         product: NDArray[Any] = X @ W
-        first = first_equal_rows(X)
-        if first is None:
+        first_equal_row = first_equal_rows(X)
+        if first_equal_row is None:
             return product
-        return np.asarray(product[first])
+        return np.asarray(product[first_equal_row])
+
+    # einsum adds up the entries of all rows in the same order if these are stored without gaps
+    row_stride, column_stride = X.strides
     order: Literal["C", "F"] = "C"
-    smallest_stride = X.strides[1]
-    if abs(X.strides[0]) < abs(X.strides[1]):
+    smallest_stride = column_stride
+    if abs(row_stride) < abs(column_stride):
         order = "F"
-        smallest_stride = X.strides[0]
+        smallest_stride = row_stride
     if len(X) == 1:  # einsum sums a single row in another order
-        twice = np.asarray(np.repeat(X, 2, axis=0), order=order)
-        return row_products(twice, W)[:1]
-    if smallest_stride != X.itemsize:  # and rows that are not contiguous, too
+        row_twice = np.asarray(np.repeat(X, 2, axis=0), order=order)
+        return row_products(row_twice, W)[:1]
+    if smallest_stride != X.itemsize:
         X = np.asarray(X, order=order)
     if W.ndim == 1:
         return np.asarray(np.einsum("ij,j->i", X, W))
@@ -91,51 +94,57 @@ def first_equal_rows(X: Matrix, labels: Indices | None = None) -> Indices | None
         hashes = _hash_dense(X, odd_factors)
     if labels is not None:
         hashes += np.asarray(labels).astype(np.uint64) * LABEL_FACTOR
-    first = _first_equal_values(hashes)
-    if first is None:
+    row_number = np.arange(len(hashes))
+    first_equal_hash = _first_equal_values(hashes)
+    if first_equal_hash is None:
         return None
-    later = np.flatnonzero(first != np.arange(len(first)))
+    candidates = np.flatnonzero(first_equal_hash != row_number)
     if labels is not None:
-        later = later[labels[later] == labels[first[later]]]
-    equal = later[_are_equal(X, later, first[later])]
-    first_equal = np.arange(len(first))
-    first_equal[equal] = first[equal]
-    return first_equal
+        has_same_label = labels[candidates] == labels[first_equal_hash[candidates]]
+        candidates = candidates[has_same_label]
+    is_equal = _are_equal(X, candidates, first_equal_hash[candidates])
+    duplicates = candidates[is_equal]
+    first_equal_row = row_number
+    first_equal_row[duplicates] = first_equal_hash[duplicates]
+    return first_equal_row
 
 
 def _first_equal_values(values: NDArray[np.uint64]) -> Indices | None:
     """For each value the number of the first value that is equal to it; None if all differ."""
     order = np.argsort(values, kind="stable")
-    is_new = np.empty(len(values), dtype=bool)
-    is_new[:1] = True
-    np.not_equal(values[order[1:]], values[order[:-1]], out=is_new[1:])
-    if is_new.all():
+    starts_run = np.empty(len(values), dtype=bool)  # of equal values in sorted order
+    starts_run[:1] = True
+    np.not_equal(values[order[1:]], values[order[:-1]], out=starts_run[1:])
+    if starts_run.all():
         return None
-    position_of_first = np.maximum.accumulate(np.where(is_new, np.arange(len(values)), 0))
-    first = np.empty(len(values), dtype=np.intp)
-    first[order] = order[position_of_first]
-    return first
+    position = np.arange(len(values))
+    start_of_run = np.maximum.accumulate(np.where(starts_run, position, 0))
+    first_equal = np.empty(len(values), dtype=np.intp)
+    first_equal[order] = order[start_of_run]
+    return first_equal
 
 
 def _first_equal_objects(X: NDArray[Any]) -> Indices | None:
-    first_rows: dict[Any, int] = {}
-    first = np.empty(len(X), dtype=np.intp)
+    """For each row of objects the first equal row; None if all differ or cannot be hashed."""
+    first_row_of_objects: dict[Any, int] = {}
+    first_equal_row = np.empty(len(X), dtype=np.intp)
     try:
-        for number, row in enumerate(X):
-            first[number] = first_rows.setdefault(tuple(row), number)
+        for row, objects in enumerate(X):
+            first_equal_row[row] = first_row_of_objects.setdefault(tuple(objects), row)
     except TypeError:
         return None
-    if len(first_rows) == len(X):
+    if len(first_row_of_objects) == len(X):
         return None
-    return first
+    return first_equal_row
 
 
 def _hash_dense(X: NDArray[Any], factors: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Sums of the bits of each row times odd random numbers, modulo 2⁶⁴."""
-    hashes = np.empty(len(X), dtype=np.uint64)
-    size = max(1, BLOCK_ENTRIES // max(1, X.shape[1]))
-    for start in range(0, len(X), size):
-        rows = slice(start, start + size)
+    n_rows, n_columns = X.shape
+    hashes = np.empty(n_rows, dtype=np.uint64)
+    n_rows_of_block = max(1, BLOCK_ENTRIES // max(1, n_columns))
+    for start in range(0, n_rows, n_rows_of_block):
+        rows = slice(start, start + n_rows_of_block)
         block = np.add(X[rows], 0.0, order="C")  # −0.0 becomes 0.0
         if X.dtype == np.float32:
             bits = block.view(np.uint32).astype(np.uint64)
@@ -147,11 +156,16 @@ def _hash_dense(X: NDArray[Any], factors: NDArray[np.uint64]) -> NDArray[np.uint
 
 
 def _hash_sparse(X: Matrix, factors: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """As `_hash_dense`: zeros contribute nothing."""
     X = _in_order(X)
     bits = np.asarray(X.data + 0.0, dtype=np.float64).view(np.uint64)
-    products = (bits ^ (bits >> np.uint64(29))) * factors[X.indices]
-    sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(products, dtype=np.uint64)])
-    return np.asarray(sums[X.indptr[1:]] - sums[X.indptr[:-1]])
+    bits = bits ^ (bits >> np.uint64(29))
+    products = bits * factors[X.indices]
+    zero = np.zeros(1, dtype=np.uint64)
+    sum_before = np.concatenate([zero, np.cumsum(products, dtype=np.uint64)])  # modulo 2⁶⁴
+    row_start = X.indptr[:-1]
+    row_stop = X.indptr[1:]
+    return np.asarray(sum_before[row_stop] - sum_before[row_start])
 
 
 def _in_order(X: Matrix) -> Matrix:
@@ -165,21 +179,22 @@ def _in_order(X: Matrix) -> Matrix:
 
 def _are_equal(X: Matrix, rows: Indices, earlier_rows: Indices) -> NDArray[np.bool_]:
     """Whether each of these rows is equal to the earlier row in the same position."""
-    equal = np.ones(len(rows), dtype=bool)
-    if not X.shape[1]:
-        return equal
+    is_equal = np.ones(len(rows), dtype=bool)
+    n_rows, n_columns = X.shape
+    if n_columns == 0:
+        return is_equal
     is_sparse = sp.issparse(X)
-    entries_per_row = X.shape[1]
+    entries_per_row = n_columns
     if is_sparse:
-        entries_per_row = X.nnz // X.shape[0] + 1
-    size = max(1, BLOCK_ENTRIES // entries_per_row)
-    for start in range(0, len(rows), size):
-        chunk = slice(start, start + size)
-        first_block = X[rows[chunk]]
-        second_block = X[earlier_rows[chunk]]
+        entries_per_row = X.nnz // n_rows + 1
+    n_rows_of_chunk = max(1, BLOCK_ENTRIES // entries_per_row)
+    for start in range(0, len(rows), n_rows_of_chunk):
+        chunk = slice(start, start + n_rows_of_chunk)
+        block = X[rows[chunk]]
+        earlier_block = X[earlier_rows[chunk]]
         if is_sparse:
-            largest = abs(first_block - second_block).max(axis=1).toarray().ravel()
-            equal[chunk] = largest == 0
+            largest_difference = abs(block - earlier_block).max(axis=1).toarray().ravel()
+            is_equal[chunk] = largest_difference == 0
         else:
-            equal[chunk] = (first_block == second_block).all(axis=1)
-    return equal
+            is_equal[chunk] = (block == earlier_block).all(axis=1)
+    return is_equal

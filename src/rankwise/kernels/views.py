@@ -94,10 +94,11 @@ def view_columns(view: View, n_features: int, names: Sequence[str] | None) -> In
         return None
     if not isinstance(columns, slice):
         columns = np.atleast_1d(np.asarray(columns))
-        if columns.dtype.kind in "UO" or not len(columns):
+        are_names = columns.dtype.kind in "UO"
+        if are_names or not len(columns):
             columns = _numbers_of_names(columns, names)
     try:
-        numbers = np.arange(n_features)[columns]
+        numbers = np.arange(n_features)[columns]  # of numbers, a mask or a slice
     except IndexError as error:
         raise ValueError(f"columns={view.columns!r} of a view: {error}.") from None
     if numbers.ndim != 1 or not len(numbers):

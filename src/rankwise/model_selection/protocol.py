@@ -338,9 +338,9 @@ def pair_distance(loss: SquaredLoss, features: SolverInput) -> float:
 
     The sum of the eigenvalues of the system that RankRLS solves.
     """
-    if features.columns is not None:
+    if features.linear_features is not None:
         # trace of Rᵀ A R: sum of rᵀ A r over the columns r
-        column_terms = np.maximum(loss.norms(features.columns), 0.0)
+        column_terms = np.maximum(loss.norms(features.linear_features), 0.0)
         return float(column_terms.sum())
     if features.method == "dual":
         # trace of A K with the kernel matrix K, in blocks of columns

@@ -474,26 +474,21 @@ def minimize_pairwise(
     Solution
         The best point, its lower bound, and why the search ended.
     """
-    zero = np.zeros(objective.R.shape[1])
-    is_descent = method != "bmrm"  # cutting planes need no covariance and no good first point
+    uses_sample = method != "bmrm"  # cutting planes need no good first point
     if solution_at_other_alpha is not None:
         initial_weights = solution_at_other_alpha.w
         pair_covariance = solution_at_other_alpha.pair_covariance
         bundle = solution_at_other_alpha.bundle  # its planes do not depend on alpha
     else:
         bundle = Bundle(objective.magnitude, objective.n_items)
-    if pair_covariance is None and is_descent:
-        pair_covariance = estimate_pair_covariance(objective)
-    elif pair_covariance is None:
-        pair_covariance = zero
-    solution = Solution(zero, bundle, pair_covariance)
+    solution = _zero_solution(objective, method, bundle, pair_covariance)
 
-    w = zero
+    w = solution.w
     if initial_weights is not None:
         w = initial_weights
     try:
-        if initial_weights is None and is_descent:
-            w = _solve_on_sample(objective, method, tol, pair_covariance)
+        if initial_weights is None and uses_sample:
+            w = _solve_on_sample(objective, method, tol, solution.pair_covariance)
         search = Search(objective, objective.at(w), solution)
         _run_phases(search, PHASES[method], tol, max_iter, watch)
     except KeyboardInterrupt:
@@ -506,6 +501,18 @@ def minimize_pairwise(
     if not solution.w.any() and solution.end != "contradicted":
         return _replace_zero(solution, objective, tol)
     return solution
+
+
+def _zero_solution(
+    objective: Objective, method: str, bundle: Bundle, pair_covariance: Array | None
+) -> Solution:
+    """Zero weights, before the search; computes the pair covariance if the method uses it."""
+    zero = np.zeros(objective.R.shape[1])
+    if pair_covariance is None and method == "bmrm":  # cutting planes do not use it
+        pair_covariance = zero
+    elif pair_covariance is None:
+        pair_covariance = estimate_pair_covariance(objective)
+    return Solution(zero, bundle, pair_covariance)
 
 
 def _run_phases(

@@ -476,6 +476,7 @@ def minimize_iteratively(
     def gram_product(W: Array) -> Array:
         return np.asarray(R_transposed @ loss.times_A(R @ W))
 
+    # first all λ together, then each λ that has not reached the tolerance
     coef = np.zeros((len(shifts), *moment.shape))
     largest_residual = np.full(len(shifts), np.inf)  # of all outputs
     n_iter = 0
@@ -484,12 +485,12 @@ def minimize_iteratively(
         n_steps = SHARED_STEPS
         if max_iter is not None:
             n_steps = min(SHARED_STEPS, max_iter)
-        paths = [
+        path_of_output = [
             galerkin_path(gram_product, column, norms, shifts, tol, n_steps) for column in moment.T
         ]
-        coef = np.stack([path.x for path in paths], axis=2)
-        largest_residual = np.max([path.residuals for path in paths], axis=0)
-        n_iter = max(path.n_iter for path in paths)
+        coef = np.stack([path.x for path in path_of_output], axis=2)
+        largest_residual = np.max([path.residuals for path in path_of_output], axis=0)
+        n_iter = max(path.n_iter for path in path_of_output)
         if max_iter is not None:
             remaining_iter = max_iter - n_iter
 
