@@ -36,7 +36,8 @@ _DAY_FORMATS = (
 )
 _TIME_FORMATS = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
 _NUMBER = re.compile(
-    r"[$€£]? ?([+-]?(\d{1,3}(,\d{3})+(\.\d+)?|\d*[.,]?\d+([eE][+-]?\d+)?|\d+\.)) ?%?"
+    r"[$€£]? ?(?P<number>[+-]?"
+    r"(\d{1,3}(?P<thousands>,\d{3})+(\.\d+)?|\d*[.,]?\d+([eE][+-]?\d+)?|\d+\.)) ?%?"
 )
 
 
@@ -58,11 +59,11 @@ def read_cells(column: Column) -> AnyArray:
     cells: AnyArray = np.asarray(as_array(column))
     if str(column.dtype).startswith(("Categorical", "Enum")):
         cells = np.array(cell_as_text(cells), dtype=object)
-    if cells.dtype.kind == "U":
+    if cells.dtype.kind == "U":  # text
         cells = cells.astype(object)
-    if cells.dtype.kind == "m":
+    if cells.dtype.kind == "m":  # durations: as numbers of days
         return np.where(np.isnat(cells), np.nan, cells / DAY)
-    if cells.dtype.kind == "c":
+    if cells.dtype.kind == "c":  # complex numbers are not supported
         return cells.astype(object)[:, None]
     if cells.dtype != object or cells.ndim > 1:
         return cells
@@ -72,12 +73,12 @@ def read_cells(column: Column) -> AnyArray:
 def _read_objects(cells: AnyArray) -> AnyArray:
     """Lists, dates, texts or decimals in an array of objects."""
     values = [cell for cell in cells if not is_missing(cell)]
-    if any(_is_sequence(cell) for cell in values[:SAMPLE]):
+    if any(_is_sequence(value) for value in values[:SAMPLE]):
         return _read_lists(cells, values)
-    types = {type(cell) for cell in cells}
-    if any(issubclass(cell_type, datetime.date) for cell_type in types):
+    cell_types = {type(cell) for cell in cells}
+    if any(issubclass(cell_type, datetime.date) for cell_type in cell_types):
         return np.array([_without_time_zone(cell) for cell in cells], dtype="M8[s]")
-    if str in types:
+    if str in cell_types:
         return _read_texts(cells, values)
     try:
         return cells.astype(np.float64)  # decimals, or only missing values
@@ -98,13 +99,15 @@ def _is_sequence(cell: object) -> TypeGuard[Sequence[object]]:
 
 def _read_lists(cells: AnyArray, values: list[Sequence[object]]) -> AnyArray:
     """Vectors as rows of a matrix, with NaN for missing ones; lists of words as texts."""
-    if all(isinstance(word, str) for cell in values for word in cell):
+    are_words = all(isinstance(entry, str) for value in values for entry in value)
+    if are_words:
         texts = [None if is_missing(cell) else " ".join(cell) for cell in cells]
         return np.array(texts, dtype=object)
-    lengths = {len(cell) for cell in values}
+    lengths = {len(value) for value in values}
     if len(lengths) > 1:
         return cells[:, None]
-    return _read_vectors(cells, max(lengths))
+    (length,) = lengths
+    return _read_vectors(cells, length)
 
 
 def _read_vectors(cells: AnyArray, length: int) -> AnyArray:
@@ -121,9 +124,9 @@ def _read_vectors(cells: AnyArray, length: int) -> AnyArray:
 
 def is_missing(cell: object) -> bool:
     """Whether a cell is None, NaN or NaT."""
-    if hasattr(cell, "__len__"):
+    if hasattr(cell, "__len__"):  # a text or a list
         return False
-    return cell is None or bool(cell != cell)
+    return cell is None or bool(cell != cell)  # NaN and NaT differ from themselves
 
 
 def missing_mask(cells: AnyArray) -> Mask:
@@ -165,18 +168,20 @@ def parse_number(text: str) -> float:
     match = _NUMBER.fullmatch(text.strip())
     if match is None:
         return math.nan
-    has_thousands = match[3] is not None
-    if has_thousands:
-        return float(match[1].replace(",", ""))
-    return float(match[1].replace(",", "."))
+    number = match["number"]
+    if match["thousands"] is not None:
+        return float(number.replace(",", ""))
+    return float(number.replace(",", "."))  # a comma is the decimal comma
 
 
 def find_date_format(texts: Sequence[str]) -> str | None:
     """Format of `datetime.strptime` that all texts have; "" for ISO dates, None for no dates."""
     if not all(map(_DATE.fullmatch, texts)):
         return None
-    formats = [day_format + time for day_format in _DAY_FORMATS for time in _TIME_FORMATS]
-    for date_format in ["", *formats]:
+    formats = [""]
+    for day_format in _DAY_FORMATS:
+        formats += [day_format + time_format for time_format in _TIME_FORMATS]
+    for date_format in formats:
         if all(_parse_date(text, date_format) is not None for text in texts):
             return date_format
     return None
@@ -220,15 +225,16 @@ def date_parts(dates: AnyArray, names: Sequence[str]) -> Array:
     The names are from `DATE_PARTS`. Months and years are as in the calendar, weekdays from Monday
     0, days since 1970, hours with fractions.
     """
-    days = dates.astype("M8[D]")
-    months = days.astype("M8[M]").astype(np.float64)
-    numbers = {
-        "year": np.floor(months / 12) + 1970,
-        "month": months % 12 + 1,
-        "weekday": (days.astype(np.float64) + 3) % 7,
-        "days": days.astype(np.float64),
-        "hour": (dates - days) / np.timedelta64(1, "h"),
+    midnight = dates.astype("M8[D]")
+    days_since_1970 = midnight.astype(np.float64)
+    months_since_1970 = midnight.astype("M8[M]").astype(np.float64)
+    parts = {
+        "year": np.floor(months_since_1970 / 12) + 1970,
+        "month": months_since_1970 % 12 + 1,
+        "weekday": (days_since_1970 + 3) % 7,  # January 1, 1970 was a Thursday
+        "days": days_since_1970,
+        "hour": (dates - midnight) / np.timedelta64(1, "h"),
     }
-    matrix = np.stack([numbers[name] for name in names], axis=1)
+    matrix = np.stack([parts[name] for name in names], axis=1)
     matrix[np.isnat(dates)] = np.nan
     return matrix

@@ -21,33 +21,34 @@ MAX_WORDS = 2000
 def column_numbers(column: ColumnInfo, cells: AnyArray) -> Array:
     """Cells of a numeric column as numbers, shape (n_rows, n_numbers); NaN for missing values."""
     if column.kind == "order":
-        rank_of_word = {word: float(k) for k, word in enumerate(column.categories)}
+        rank_of_word = {word: float(rank) for rank, word in enumerate(column.categories)}
         ranks = [rank_of_word.get(str(text), np.nan) for text in cell_as_text(cells)]
         return np.array(ranks)[:, None]
     if column.kind == "date":
         return date_parts(as_dates(cells, column.form), column.categories)
     if column.kind == "vector":
-        numbers = _vectors(column, cells)
+        numbers = _vector_numbers(column, cells)
     else:
-        numbers = _scalars(column, cells)[:, None]
+        numbers = _scalar_numbers(column, cells)[:, None]
     if np.isinf(numbers).any():
         raise ValueError(f"column {column.name!r} has infinite numbers.")
     return numbers
 
 
-def _vectors(column: ColumnInfo, cells: AnyArray) -> Array:
+def _vector_numbers(column: ColumnInfo, cells: AnyArray) -> Array:
+    """Vectors of the length of the training data, as rows of a matrix."""
+    trained_length = len(column.medians)  # 0 during training
+    is_training = trained_length == 0
     is_matrix = cells.ndim == 2 and cells.dtype != object
-    n_trained = len(column.medians)  # 0 during training
-    has_trained_length = n_trained == 0 or (is_matrix and cells.shape[1] == n_trained)
-    if not is_matrix or not has_trained_length:
+    if not is_matrix or (not is_training and cells.shape[1] != trained_length):
         raise ValueError(
             f"column {column.name!r} has lists of other lengths than in training; expected "
-            f"vectors of {n_trained} numbers in every row."
+            f"vectors of {trained_length} numbers in every row."
         )
     return cells.astype(np.float64)
 
 
-def _scalars(column: ColumnInfo, cells: AnyArray) -> Array:
+def _scalar_numbers(column: ColumnInfo, cells: AnyArray) -> Array:
     if cells.dtype != object:
         return cells.astype(np.float64)
     if cells.ndim > 1:
@@ -84,38 +85,40 @@ def n_category_features(column: ColumnInfo) -> int:
 
 def category_codes(column: ColumnInfo, texts: list[str | None]) -> Indices:
     """Number of the feature of each row of a category; −1 if its value has no feature."""
-    code_of_value: dict[str | None, int] = {
-        value: code for code, value in enumerate(column.categories)
-    }
+    n_categories = len(column.categories)
+    code_of_value: dict[str | None, int] = dict(
+        zip(column.categories, range(n_categories), strict=True)
+    )
+    code_of_value[None] = -1
     if column.n_missing:
-        code_of_value[None] = len(column.categories)
-    else:
-        code_of_value[None] = -1
-    code_of_other_values = -1
+        code_of_value[None] = n_categories
+    code_of_rare_value = -1
     if column.n_rare:
-        code_of_other_values = n_category_features(column) - 1
-    codes = [code_of_value.get(text, code_of_other_values) for text in texts]
+        code_of_rare_value = n_category_features(column) - 1  # the last feature
+    codes = [code_of_value.get(text, code_of_rare_value) for text in texts]
     return np.array(codes, dtype=np.intp)
 
 
 def one_hot(codes: Indices, n_features: int) -> Matrix:
     """One-hot encoding as a sparse matrix; rows with code −1 are zero."""
     rows = np.flatnonzero(codes >= 0)
-    return sp.csr_array((np.ones(len(rows)), (rows, codes[rows])), shape=(len(codes), n_features))
+    columns = codes[rows]
+    ones = np.ones(len(rows))
+    return sp.csr_array((ones, (rows, columns)), shape=(len(codes), n_features))
 
 
 def fit_words(column: ColumnInfo, texts: list[str | None]) -> ColumnInfo:
     """Learn the frequent words of a text; it is dropped if no word occurs in two texts."""
-    present = [text for text in texts if text is not None]
+    nonmissing_texts = [text for text in texts if text is not None]
     vectorizer = TfidfVectorizer(
         analyzer=_words_of,
         binary=True,
         min_df=2,
-        max_df=max(2, len(present) - 1),
+        max_df=max(2, len(nonmissing_texts) - 1),  # not words of all texts
         max_features=MAX_WORDS,
     )
     try:
-        vectorizer.fit(present)
+        vectorizer.fit(nonmissing_texts)
     except ValueError:  # no words remain
         return column.drop(Reason.NO_SHARED_WORDS)
     words = tuple(str(word) for word in vectorizer.get_feature_names_out())
@@ -124,7 +127,7 @@ def fit_words(column: ColumnInfo, texts: list[str | None]) -> ColumnInfo:
 
 def word_weights(column: ColumnInfo, texts: list[str | None]) -> Matrix:
     """TF-IDF weights of the words of each text, as a sparse matrix."""
-    vocabulary = {word: k for k, word in enumerate(column.categories)}
+    vocabulary = {word: feature for feature, word in enumerate(column.categories)}
     vectorizer = TfidfVectorizer(analyzer=_words_of, binary=True, vocabulary=vocabulary)
     vectorizer.idf_ = np.array(column.weights)
     return vectorizer.transform([text or "" for text in texts])

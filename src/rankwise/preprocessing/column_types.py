@@ -178,15 +178,15 @@ class ColumnInfo(NamedTuple):
         return f"{text}, {missing}"
 
     def _kind_text(self) -> str:
-        n = len(self.categories)
+        n_categories = len(self.categories)
         if self.kind == "category":
-            return f"category of {count(n, 'value')}"
+            return f"category of {count(n_categories, 'value')}"
         if self.kind == "text":
-            return f"text, {n:,} words"
+            return f"text, {n_categories:,} words"
         if self.kind == "date":
             return f"date: {', '.join(self.categories)}"
         if self.kind == "order":
-            return f"order of {n} words"
+            return f"order of {n_categories} words"
         if self.kind == "vector":
             return f"vector of {len(self.medians)} numbers"
         return self.kind
@@ -198,14 +198,16 @@ class ColumnInfo(NamedTuple):
     def _check_fitted(self) -> None:
         """Check that the entries fit together, and that no category is there twice."""
         n_categories = len(self.categories)
-        n_numbers = {
-            "number": 1,
-            "order": 1,
-            "date": n_categories,
-            "vector": len(self.medians),
-            "dropped": len(self.medians),
-        }.get(self.kind, 0)
-        n_weights = n_categories if self.kind == "text" else 0
+        n_weights = 0
+        if self.kind == "text":
+            n_weights = n_categories
+        n_numbers = 0  # for categories and texts
+        if self.kind in ("number", "order"):
+            n_numbers = 1
+        elif self.kind == "date":
+            n_numbers = n_categories
+        elif self.kind in ("vector", "dropped"):
+            n_numbers = len(self.medians)
         numbers = [*self.medians, *self.means, *self.scales, *self.weights]
         conditions = [
             len(set(self.categories)) == n_categories,
@@ -261,18 +263,18 @@ def infer_column(
         One record; two for texts that repeat, which are both a category and a text.
     """
     has_id_name = request.may_drop and _ID_NAME.search(name) is not None
-    if has_id_name and _is_code(cells):
+    if has_id_name and _is_code(cells):  # not an identifier of the rows
         request = request._replace(kind="category")
     column = _infer_kind(name, cells, request)
     if request.kind is not None or not column.is_used:
         return [column]
-    reason = Reason.NONE
+    drop_reason = Reason.NONE
     if has_id_name:
-        reason = Reason.ID_NAME
+        drop_reason = Reason.ID_NAME
     elif request.may_drop:
-        reason = _identifier_reason(cells, row_numbers)
-    if reason is not Reason.NONE:
-        return [column.drop(reason)]
+        drop_reason = _identifier_reason(cells, row_numbers)
+    if drop_reason is not Reason.NONE:
+        return [column.drop(drop_reason)]
     if _is_also_text(column):
         return [column, ColumnInfo(name, "text", column.n_missing)]
     return [column]
@@ -305,9 +307,10 @@ def _infer_kind(name: str, cells: AnyArray, request: ColumnRequest) -> ColumnInf
     column = ColumnInfo(name, "number", n_missing)
     if n_missing == len(cells):
         return column.drop(Reason.EMPTY)
-    if cells.ndim > 1 and cells.dtype == object:
+    is_matrix = cells.ndim > 1  # see `read_cells`
+    if is_matrix and cells.dtype == object:
         return column.drop(Reason.MIXED_OBJECTS)
-    if cells.ndim > 1:
+    if is_matrix:
         return column._replace(kind="vector")
     if request.order is not None:
         return _order_column(column, cells, request.order)
@@ -335,7 +338,8 @@ def _infer_from_dtype(column: ColumnInfo, cells: AnyArray, request: ColumnReques
 
 def _infer_text(column: ColumnInfo, cells: AnyArray, request: ColumnRequest) -> ColumnInfo:
     """Infer the kind of a column of texts."""
-    sample = [str(text) for text in cell_as_text(cells[~missing_mask(cells)][:SAMPLE])]
+    nonmissing_cells = cells[~missing_mask(cells)]
+    sample = [str(text) for text in cell_as_text(nonmissing_cells[:SAMPLE])]
     if request.kind == "category":
         return _category_column(column, cells, is_requested=True)
     date_format = find_date_format(sample)
@@ -376,7 +380,8 @@ def _number_column(column: ColumnInfo, cells: AnyArray, sample: list[str]) -> Co
         return column
     n_missing = 0
     for text in cell_as_text(cells):
-        n_missing += text is None or math.isnan(parse_number(text))
+        if text is None or math.isnan(parse_number(text)):
+            n_missing += 1
     return column._replace(
         n_missing=n_missing, reason=Reason.WORDS_AS_MISSING, detail=_example_word(sample)
     )
@@ -428,26 +433,28 @@ def _category_column(column: ColumnInfo, cells: AnyArray, *, is_requested: bool)
 
     Unless the category is requested, a column whose values hardly repeat is an identifier.
     """
-    counts = Counter(text for text in cell_as_text(cells) if text is not None)
-    n_rows = sum(counts.values())
-    has_few_values = len(counts) <= FEW_VALUES
-    has_repeated_values = len(counts) <= max(5, n_rows / 2)
+    n_rows_of_value = Counter(text for text in cell_as_text(cells) if text is not None)
+    n_values = len(n_rows_of_value)
+    n_rows = sum(n_rows_of_value.values())
+    has_few_values = n_values <= FEW_VALUES
+    has_repeated_values = n_values <= max(5, n_rows / 2)
     takes_all_values = is_requested or (has_few_values and has_repeated_values)
     min_count = 1 if takes_all_values else 2
-    categories = _category_values(counts, min_count)
-    n_rare = n_rows - sum(counts[value] for value in categories)
-    n_repeated = n_rows - n_rare
-    if not takes_all_values and n_repeated < MIN_REPEATED * n_rows:
-        detail = f"{len(counts):,} values in {n_rows:,} rows, such as {_quote(min(counts))}"
+    categories = _category_values(n_rows_of_value, min_count)
+    n_rows_of_categories = sum(n_rows_of_value[value] for value in categories)
+    if not takes_all_values and n_rows_of_categories < MIN_REPEATED * n_rows:
+        example = _quote(min(n_rows_of_value))
+        detail = f"{n_values:,} values in {n_rows:,} rows, such as {example}"
         return column.drop(Reason.UNIQUE_VALUES, detail)
+    n_rare = n_rows - n_rows_of_categories
     return column._replace(kind="category", categories=tuple(categories), n_rare=n_rare)
 
 
-def _category_values(counts: Counter[str], min_count: int) -> list[str]:
+def _category_values(n_rows_of_value: Counter[str], min_count: int) -> list[str]:
     """Values that occur often enough to have a feature, at most `MAX_VALUES`; sorted."""
-    values = [value for value, n_rows in counts.items() if n_rows >= min_count]
+    values = [value for value, n_rows in n_rows_of_value.items() if n_rows >= min_count]
     if len(values) > MAX_VALUES:
-        values = [value for value, _ in counts.most_common(MAX_VALUES)]
+        values = [value for value, _ in n_rows_of_value.most_common(MAX_VALUES)]
     return sorted(values)
 
 
@@ -463,11 +470,11 @@ def _identifier_reason(cells: AnyArray, row_numbers: Indices) -> Reason:
         return Reason.ROW_COUNTER
     lowest = float(values.min())
     highest = float(values.max())
-    if cells.dtype.kind == "f":
-        is_long = lowest >= LONG_NUMBER
+    if cells.dtype.kind == "f":  # large floats may be measured: all have to be long
+        are_long = lowest >= LONG_NUMBER
     else:
-        is_long = max(-lowest, highest) >= LONG_NUMBER
-    if is_long:
+        are_long = max(-lowest, highest) >= LONG_NUMBER
+    if are_long:
         return Reason.LONG_NUMBERS
     return Reason.NONE
 
@@ -485,7 +492,8 @@ def _counts_rows(values: AnyArray, row_numbers: Indices) -> bool:
     row_steps = np.diff(row_numbers[order])
     n_table_rows = int(row_numbers.max() - row_numbers.min()) + 1
     is_dense = float(values.max()) - float(values.min()) < 2 * n_table_rows
-    return is_dense and bool(((row_steps > 0) & (steps >= row_steps)).all())
+    rises_with_rows = (row_steps > 0) & (steps >= row_steps)
+    return is_dense and bool(rises_with_rows.all())
 
 
 def _example_word(sample: list[str]) -> str:

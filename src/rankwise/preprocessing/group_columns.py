@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
-from rankwise.arrays import Labels, MatrixLike
+from rankwise.arrays import Labels, Matrix, MatrixLike
 from rankwise.errors import UngroupedRowsWarning, warn_user
 from rankwise.frames import as_array, frame_columns, narwhals_frame
 from rankwise.graphs import PreferenceGraph
@@ -133,14 +133,17 @@ def warn_of_group_names(
 
     A column with one value, or with a different value in each row, does not group the rows.
     """
-    if groups is not None or _is_checked_or_graph(y) or unpack_target(y, None)[1] is not None:
+    if groups is not None or _is_checked_or_graph(y):
+        return
+    _, groups_of_target, _ = unpack_target(y, None)
+    if groups_of_target is not None:
         return
     columns = frame_columns(X) or {}
     for name, column in columns.items():
         if name.lower() not in GROUP_COLUMNS:
             continue
-        labels = _encoded(as_array(column))
-        if labels is not None and 1 < labels.n_groups < len(labels.codes):
+        column_groups = _encode_labels(as_array(column))
+        if column_groups is not None and 1 < column_groups.n_groups < len(column_groups.codes):
             warn_user(
                 f"X has a column {name!r}, but there are no groups, so that all rows are compared "
                 f'with each other. If the column contains the groups, pass groups=X.pop("{name}"); '
@@ -150,11 +153,11 @@ def warn_of_group_names(
 
 def warn_of_long_list(estimator: object, n_rows: int) -> None:
     """Warn about rows without groups that are far more than a group of the training data had."""
-    longest = getattr(estimator, "max_group_size_", None)
-    if longest is not None and n_rows > LONG_LIST * longest:
+    max_group_size = getattr(estimator, "max_group_size_", None)
+    if max_group_size is not None and n_rows > LONG_LIST * max_group_size:
         warn_user(
             f"{n_rows} rows without groups are ranked as one list, but the longest group in "
-            f"training had {longest} rows; pass groups=. If the rows are one list, pass "
+            f"training had {max_group_size} rows; pass groups=. If the rows are one list, pass "
             "groups=[0] * len(X)."
         )
 
@@ -191,14 +194,7 @@ def _array_columns(X: MatrixLike, groups: Groups) -> list[int]:
     if not _has_enough_groups(groups):
         return []
     if sp.issparse(X):
-        n_entries = np.bincount(X.tocoo().col, minlength=X.shape[1])
-        candidates = np.flatnonzero(n_entries >= X.shape[0] - groups.sizes.max())
-        columns = X.tocsc()
-        return [
-            int(j)
-            for j in candidates
-            if _contains_groups(columns[:, [j]].toarray()[:, 0], groups, is_named=False)
-        ]
+        return _sparse_columns(X, groups)
     if not isinstance(X, (np.ndarray, list, tuple)):
         return []
     try:
@@ -207,9 +203,26 @@ def _array_columns(X: MatrixLike, groups: Groups) -> list[int]:
         return []
     if array.ndim != 2 or array.dtype.kind not in "biuf":
         return []
-    largest = np.flatnonzero(groups.codes == np.argmax(groups.sizes))
-    candidates = np.flatnonzero((array[largest] == array[largest[0]]).all(axis=0))
-    return [int(j) for j in candidates if _contains_groups(array[:, j], groups, is_named=False)]
+    # most features vary in the largest group: only the others are compared with the groups
+    rows = np.flatnonzero(groups.codes == np.argmax(groups.sizes))
+    is_constant = (array[rows] == array[rows[0]]).all(axis=0)
+    candidates = np.flatnonzero(is_constant).tolist()
+    return [j for j in candidates if _contains_groups(array[:, j], groups, is_named=False)]
+
+
+def _sparse_columns(X: Matrix, groups: Groups) -> list[int]:
+    """Numbers of the columns of a sparse matrix that contain the groups."""
+    # different labels: at most one group has the label 0, that is no entry
+    n_rows, n_columns = X.shape
+    n_entries = np.bincount(X.tocoo().col, minlength=n_columns)
+    candidates = np.flatnonzero(n_entries >= n_rows - groups.sizes.max()).tolist()
+    X = X.tocsc()
+    numbers = []
+    for j in candidates:
+        column = X[:, [j]].toarray()[:, 0]
+        if _contains_groups(column, groups, is_named=False):
+            numbers.append(j)
+    return numbers
 
 
 def _has_enough_groups(groups: Groups) -> bool:
@@ -227,20 +240,21 @@ def _contains_groups(values: Labels, groups: Groups, *, is_named: bool) -> bool:
     """
     if not _has_enough_groups(groups) or values.ndim != 1 or not _may_be_labels(values):
         return False
-    column = _encoded(values)
+    column = _encode_labels(values)
     if column is None or not _are_same_groups(column, groups):
         return False
     if is_named or _are_equal(column.labels, groups.labels):
         return True
     if groups.n_groups < MIN_CODED_GROUPS:
         return False
-    if values.dtype.kind not in "biuf":
+    are_numbers = values.dtype.kind in "biuf"
+    if not are_numbers:
         return True
     first_rows = groups.order[groups.starts]
-    of_labels = values[first_rows]
-    of_rows = values[np.sort(first_rows)]
-    is_code = float(np.ptp(values)) == groups.n_groups - 1
-    return is_code or _is_increasing(of_labels) or _is_increasing(of_rows)
+    values_by_label = values[first_rows]
+    values_by_row = values[np.sort(first_rows)]
+    are_consecutive = float(np.ptp(values)) == groups.n_groups - 1
+    return are_consecutive or _is_increasing(values_by_label) or _is_increasing(values_by_row)
 
 
 def _is_increasing(numbers: Labels) -> bool:
@@ -270,7 +284,7 @@ def _are_equal(values: Labels, labels: Labels) -> bool:
     return {str(value) for value in values} == {str(label) for label in labels}
 
 
-def _encoded(values: Labels) -> Groups | None:
+def _encode_labels(values: Labels) -> Groups | None:
     """The values as codes; None if some are missing or cannot be compared."""
     try:
         return encode_groups(values, len(values))
@@ -290,8 +304,8 @@ def _warn_of_one_list(y: object) -> None:
     scores = np.asarray(as_array(y))
     if scores.ndim != 1 or len(scores) <= MAX_ROWS_OF_A_LIST or scores.dtype.kind not in "biuf":
         return
-    distinct = np.unique(scores[~np.isnan(scores)])
-    if 1 < len(distinct) < MIN_DISTINCT_SCORES:
+    n_distinct = len(np.unique(scores[~np.isnan(scores)]))
+    if 1 < n_distinct < MIN_DISTINCT_SCORES:
         warn_user(
             "y has few distinct values and there are no groups, so that all rows are compared with "
             "each other; pass groups= if the rows belong to several lists. cross_val_score and "

@@ -143,16 +143,17 @@ class GroupScaler(TransformerMixin, BaseEstimator):
         check_option("method", self.method, METHODS)
         warn_of_group_names(X, y, groups)
         X = self._check_items(X, reset=True)
-        groups = unpack_target(y, groups)[1]
-        encode_groups(groups, X.shape[0])
-        self.needs_groups_ = groups is not None
-        self.__dict__.pop("standard_", None)
+        _, group_labels, _ = unpack_target(y, groups)
+        encode_groups(group_labels, X.shape[0])  # raises an error for invalid labels
+        self.needs_groups_ = group_labels is not None
+        self.__dict__.pop("standard_", None)  # of an earlier fit
         self.__dict__.pop("list_scaler_", None)
         if self.with_log:
             X = signed_log(X)
-        if self.with_standard or (groups is None and self.method == "standard"):
+        is_one_list = group_labels is None
+        if self.with_standard or (is_one_list and self.method == "standard"):
             self.standard_ = StandardScaler(with_mean=self.with_mean).fit(X)
-        if groups is None and self.method == "minmax":
+        if is_one_list and self.method == "minmax":
             self.list_scaler_ = MinMaxScaler().fit(X)
         return self
 
@@ -237,10 +238,10 @@ class GroupScaler(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         names = _check_feature_names_in(self, input_features)
-        scaled = np.array([f"{name}_in_group" for name in names], dtype=object)
+        names_in_group = np.array([f"{name}_in_group" for name in names], dtype=object)
         if self.with_standard:
-            return np.concatenate([scaled, names])
-        return scaled
+            return np.concatenate([names_in_group, names])
+        return names_in_group
 
     def _check_items(self, X: MatrixLike, *, reset: bool) -> Matrix:
         if sp.issparse(X) and self.method == "minmax":

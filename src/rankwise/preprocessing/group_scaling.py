@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from rankwise.arrays import Indices, Matrix, MatrixLike, Numbers
+from rankwise.groups import Groups, encode_groups
 
 BLOCK_ENTRIES = 2**16
 """Number of entries of the groups that are scaled together; a block fits into the cache."""
@@ -50,39 +51,40 @@ def scale_in_groups(X: Numbers, codes: Indices, *, with_mean: bool = True) -> Nu
         Scaled features.
     """
     scaled = np.empty_like(X)
+    groups = encode_groups(codes, len(codes))
+    # a power of two near the largest entry, so that squares neither overflow nor underflow
     largest = np.maximum(X.max(axis=0), -X.min(axis=0)).astype(np.float64)
-    unit = np.ldexp(1.0, np.frexp(largest)[1] - 1)  # so that squares neither overflow nor underflow
+    _, exponent = np.frexp(largest)
+    unit = np.ldexp(1.0, exponent - 1)
     tolerance = ROUNDING_EPSILONS * float(np.finfo(X.dtype).eps)
-    rows_by_group = np.argsort(codes, kind="stable")
-    starts = np.flatnonzero(np.diff(codes[rows_by_group], prepend=-1))
+
     rows_per_block = max(1, BLOCK_ENTRIES // max(1, X.shape[1]))
-    block_of_group = starts // rows_per_block
-    is_first_of_block = np.diff(block_of_group) > 0
-    for rows in np.split(rows_by_group, starts[1:][is_first_of_block]):
+    block_of_group = groups.starts // rows_per_block
+    starts_new_block = np.diff(block_of_group) > 0
+    block_starts = groups.starts[1:][starts_new_block]
+    for rows in np.split(groups.order, block_starts):
         block = X[rows] / unit
-        scaled[rows] = _scale_block(block, codes[rows], tolerance, with_mean=with_mean)
+        scaled[rows] = _scale_block(block, groups.take(rows), tolerance, with_mean=with_mean)
     return scaled
 
 
-def _scale_block(x: Numbers, codes: Indices, tolerance: float, *, with_mean: bool) -> Numbers:
+def _scale_block(x: Numbers, groups: Groups, tolerance: float, *, with_mean: bool) -> Numbers:
     """Standardize rows that are sorted by group; a smaller relative deviation is 0."""
-    _, first, group, sizes = np.unique(
-        codes, return_index=True, return_inverse=True, return_counts=True
-    )
     n_rows = len(x)
-    averaging = sp.csr_array(
-        (1.0 / sizes[group], np.arange(n_rows), np.append(first, n_rows)),
-        shape=(len(sizes), n_rows),
+    every_row = np.arange(n_rows)
+    averaging = sp.csr_array(  # its row g takes the mean over the rows of group g
+        (1.0 / groups.sizes[groups.codes], every_row, np.append(groups.starts, n_rows)),
+        shape=(groups.n_groups, n_rows),
     )
-    centered = x - x[first][group]
-    centered -= (averaging @ centered)[group]
+    centered = x - x[groups.starts][groups.codes]
+    centered -= (averaging @ centered)[groups.codes]
     deviation = np.sqrt(averaging @ np.square(centered))
     magnitude = np.sqrt(averaging @ np.square(x))
     factor = np.zeros_like(deviation)
     np.divide(1.0, deviation, out=factor, where=deviation > tolerance * magnitude)
     if with_mean:
         x = centered
-    return np.asarray(x * factor[group])
+    return np.asarray(x * factor[groups.codes])
 
 
 def scale_to_range_in_groups(X: Numbers, codes: Indices) -> Numbers:
@@ -100,19 +102,15 @@ def scale_to_range_in_groups(X: Numbers, codes: Indices) -> Numbers:
     ndarray of shape (m, p)
         Scaled features.
     """
-    rows_by_group = np.argsort(codes, kind="stable")
-    starts = np.flatnonzero(np.diff(codes[rows_by_group], prepend=-1))
-    sorted_X = X[rows_by_group]
-    lowest = np.minimum.reduceat(sorted_X, starts)
-    highest = np.maximum.reduceat(sorted_X, starts)
+    groups = encode_groups(codes, len(codes))
+    sorted_X = X[groups.order]
+    lowest = np.minimum.reduceat(sorted_X, groups.starts)
+    highest = np.maximum.reduceat(sorted_X, groups.starts)
     half_range = highest / 2 - lowest / 2  # the range itself may overflow
-    group = np.cumsum(np.diff(codes[rows_by_group], prepend=-1) != 0) - 1
-    half_width = half_range[group]
-    above_lowest = sorted_X / 2 - lowest[group] / 2
-    scaled = np.zeros_like(X)
-    scaled[rows_by_group] = np.divide(
-        above_lowest, half_width, out=np.zeros_like(sorted_X), where=half_width > 0
-    )
+    half_above_lowest = X / 2 - (lowest / 2)[groups.codes]
+    half_range_of_row = half_range[groups.codes]
+    scaled: Numbers = np.zeros_like(X)
+    np.divide(half_above_lowest, half_range_of_row, out=scaled, where=half_range_of_row > 0)
     return scaled
 
 
@@ -136,21 +134,29 @@ def scale_sparse_in_groups(X: MatrixLike, codes: Indices) -> Matrix:
     """
     X = X.tocsr(copy=True)
     X.sum_duplicates()
-    group_of_entry = np.repeat(codes, np.diff(X.indptr)).astype(np.int64)
-    column_in_group = group_of_entry * X.shape[1] + X.indices
-    _, cell = np.unique(column_in_group, return_inverse=True)  # cell: a column in a group
-    n_cells = cell.max(initial=-1) + 1
-    sizes = np.zeros(n_cells)
-    sizes[cell] = np.bincount(codes)[group_of_entry]
-    n_zeros = sizes - np.bincount(cell)
+    n_columns = X.shape[1]
+    entries_per_row = np.diff(X.indptr)
+    group_of_entry = np.repeat(codes, entries_per_row).astype(np.int64)
+
+    # a cell is a column in a group; cells without an entry have no number
+    key = group_of_entry * n_columns + X.indices
+    _, cell_of_entry = np.unique(key, return_inverse=True)
+    n_cells = cell_of_entry.max(initial=-1) + 1
+    cell_size = np.zeros(n_cells)
+    cell_size[cell_of_entry] = np.bincount(codes)[group_of_entry]
+    n_zeros = cell_size - np.bincount(cell_of_entry)
+
+    # relative to the largest entry of the cell, so that squares neither overflow nor underflow
     values = X.data.astype(np.float64)
     largest = np.zeros(n_cells)
-    np.maximum.at(largest, cell, np.abs(values))
-    values /= np.where(largest > 0, largest, 1.0)[cell]
-    mean = np.bincount(cell, values) / sizes
-    sum_of_squares = np.bincount(cell, (values - mean[cell]) ** 2) + n_zeros * mean**2
-    deviation = np.sqrt(sum_of_squares / sizes)
+    np.maximum.at(largest, cell_of_entry, np.abs(values))
+    values /= np.where(largest > 0, largest, 1.0)[cell_of_entry]
+
+    mean = np.bincount(cell_of_entry, values) / cell_size
+    squared_deviations = (values - mean[cell_of_entry]) ** 2
+    sum_of_squares = np.bincount(cell_of_entry, squared_deviations) + n_zeros * mean**2
+    deviation = np.sqrt(sum_of_squares / cell_size)
     is_constant = deviation <= ROUNDING_EPSILONS * float(np.finfo(X.dtype).eps)
     divisor = np.where(is_constant, np.inf, deviation)
-    X.data = (values / divisor[cell]).astype(X.dtype)
+    X.data = (values / divisor[cell_of_entry]).astype(X.dtype)
     return X

@@ -83,15 +83,15 @@ class HingeFeatures(TransformerMixin, BaseEstimator):
         """
         n_knots = check_int("n_knots", self.n_knots, "the number of knots of each feature")
         X = validate_X(self, X, accept_sparse=self._sparse_format())
-        levels = np.arange(1, n_knots + 1) / (n_knots + 1)
+        probabilities = np.arange(1, n_knots + 1) / (n_knots + 1)
         knots_by_column = []
         for column in self._hinged_columns(X).T:
-            quantiles = np.unique(np.quantile(column, levels))
-            is_inside = (quantiles > column.min()) & (quantiles < column.max())
-            knots_by_column.append(quantiles[is_inside])
-        counts = [len(knots) for knots in knots_by_column]
+            quantiles = np.unique(np.quantile(column, probabilities))
+            is_inside_range = (quantiles > column.min()) & (quantiles < column.max())
+            knots_by_column.append(quantiles[is_inside_range])
+        n_knots_by_column = [len(knots) for knots in knots_by_column]
         self.knots_ = np.concatenate(knots_by_column).astype(np.float64)
-        self.columns_ = np.repeat(np.arange(len(counts)), counts)
+        self.columns_ = np.repeat(np.arange(len(knots_by_column)), n_knots_by_column)
         return self
 
     def transform(self, X: MatrixLike) -> Matrix:
@@ -143,10 +143,11 @@ class HingeFeatures(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         names = _check_feature_names_in(self, input_features)
-        hinges = [
-            f"{names[j]}>{knot:.6g}" for j, knot in zip(self.columns_, self.knots_, strict=True)
+        hinge_names = [
+            f"{names[column]}>{knot:.6g}"
+            for column, knot in zip(self.columns_, self.knots_, strict=True)
         ]
-        return np.concatenate([names, np.array(hinges, dtype=object)])
+        return np.concatenate([names, np.array(hinge_names, dtype=object)])
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

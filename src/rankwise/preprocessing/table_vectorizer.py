@@ -236,7 +236,8 @@ class TableVectorizer(TransformerMixin, BaseEstimator):
         categorical = set(self.categorical)
         numeric = set(self.numeric)
         requested = self._requested_names()
-        conflicts = (categorical & numeric) | (categorical & set(order)) | (numeric & set(order))
+        ordered = set(order)
+        conflicts = (categorical & numeric) | (categorical & ordered) | (numeric & ordered)
         if conflicts:
             raise ValueError(
                 f"the column {min(conflicts)!r} is in two of categorical=, numeric= and order=; "
@@ -283,7 +284,8 @@ class TableVectorizer(TransformerMixin, BaseEstimator):
         means = np.zeros(len(medians))
         scales = np.ones(len(medians))
         if self.scale:
-            scaler = StandardScaler().fit(np.where(np.isnan(numbers), medians, numbers))
+            imputed = np.where(np.isnan(numbers), medians, numbers)
+            scaler = StandardScaler().fit(imputed)
             means = scaler.mean_
             scales = scaler.scale_
         return column._replace(
@@ -309,12 +311,14 @@ class TableVectorizer(TransformerMixin, BaseEstimator):
         views = self.views(X)
         dense = views.dense
         wide = views.sparse[:, views.is_wide]
-        n_features = dense.shape[1] + wide.shape[1]
-        n_entries = max(1, len(dense) * n_features)
-        density = (np.count_nonzero(dense) + wide.nnz) / n_entries
+        n_items, n_dense = dense.shape
+        n_wide = wide.shape[1]
+        n_features = n_dense + n_wide
+        n_nonzero = np.count_nonzero(dense) + wide.nnz
+        density = n_nonzero / max(1, n_items * n_features)
         if n_features > DENSE_FEATURES and density < MAX_DENSITY:
             return sp.csr_array(sp.hstack([sp.csr_array(dense), wide]))
-        if wide.shape[1] == 0:
+        if n_wide == 0:
             return dense
         return np.hstack([dense, wide.toarray()])
 
@@ -337,7 +341,7 @@ class TableVectorizer(TransformerMixin, BaseEstimator):
         missing = [name for name in used_names if name not in columns]
         if missing:
             raise ValueError(f"X lacks the columns {', '.join(map(repr, missing))}.")
-        return self._views(columns)
+        return self._compute_views(columns)
 
     def probe(self) -> TableFeatures:
         """Compute the features of two rows of missing values, to check a model file.
@@ -353,9 +357,9 @@ class TableVectorizer(TransformerMixin, BaseEstimator):
                 cells[column.name] = np.full((2, len(column.medians)), np.nan)
             else:
                 cells[column.name] = np.array([None, None], dtype=object)
-        return self._views(cells)
+        return self._compute_views(cells)
 
-    def _views(self, columns: dict[str, AnyArray]) -> TableFeatures:
+    def _compute_views(self, columns: dict[str, AnyArray]) -> TableFeatures:
         n_rows = len(next(iter(columns.values())))
         blocks = _FeatureBlocks(n_rows)
         for column in self._used():
@@ -381,15 +385,19 @@ class TableVectorizer(TransformerMixin, BaseEstimator):
         dict from str to ndarray
             Values of each such column.
         """
-        names = {column.name for column in self.facts_ if column.reason is Reason.ID_NAME}
-        numbered = {}
-        for name, column in (frame_columns(X) or {}).items():
-            if name not in names:
+        id_names = {column.name for column in self.facts_ if column.reason is Reason.ID_NAME}
+        columns = frame_columns(X) or {}
+        numbers_by_name = {}
+        for name, column in columns.items():
+            if name not in id_names:
                 continue
             numbers = read_cells(column)
-            if numbers.dtype.kind in "iu" and float(np.ptp(numbers)) >= 2 * len(numbers):
-                numbered[name] = numbers.astype(np.float64)
-        return numbered
+            if numbers.dtype.kind not in "iu":
+                continue
+            may_count_rows = float(np.ptp(numbers)) < 2 * len(numbers)
+            if not may_count_rows:
+                numbers_by_name[name] = numbers.astype(np.float64)
+        return numbers_by_name
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> AnyArray:
         """Return the names of the features.
@@ -416,9 +424,10 @@ class TableVectorizer(TransformerMixin, BaseEstimator):
             validate_data(self, with_names(frame), reset=True, skip_check_array=True)
         columns = frame_columns(X) or {}
         if not reset:
-            used = {column.name for column in self._used()}
-            columns = {name: column for name, column in columns.items() if name in used}
-        return {name: read_cells(column) for name, column in columns.items()}, True
+            used_names = {column.name for column in self._used()}
+            columns = {name: column for name, column in columns.items() if name in used_names}
+        cells_by_name = {name: read_cells(column) for name, column in columns.items()}
+        return cells_by_name, True
 
     def _read_array(self, X: MatrixLike, *, reset: bool) -> dict[str, AnyArray]:
         matrix = validate_data(
@@ -452,9 +461,10 @@ class _FeatureBlocks:
         """Add the numbers of a column, imputed and scaled, and its indicator."""
         is_missing = np.isnan(numbers)
         imputed = np.where(is_missing, column.medians, numbers)
+        scaled = (imputed - np.array(column.means)) / np.array(column.scales)
         self.raw_numbers.append(numbers)
-        self.scaled_numbers.append((imputed - np.array(column.means)) / np.array(column.scales))
-        if column.n_missing:
+        self.scaled_numbers.append(scaled)
+        if column.n_missing:  # one indicator: all numbers of a date or a vector are missing
             self.missing_indicators.append(is_missing[:, :1])
 
     def add_words(self, weights: Matrix) -> None:
@@ -464,14 +474,15 @@ class _FeatureBlocks:
     def add_category(self, column: ColumnInfo, codes: Indices) -> None:
         """Add the one-hot encoding of a category, and its codes for trees."""
         n_features = n_category_features(column)
-        encoded = one_hot(codes, n_features)
-        is_wide = is_wide_column(column)
         if n_features <= MAX_CODES:
-            self.codes.append(np.where(codes < 0, np.nan, codes)[:, None])
+            codes_or_nan = np.where(codes < 0, np.nan, codes)
+            self.codes.append(codes_or_nan[:, None])
+        indicators = one_hot(codes, n_features)
+        is_wide = is_wide_column(column)
         if not is_wide:
-            self.narrow_categories.append(encoded.toarray())
+            self.narrow_categories.append(indicators.toarray())
         if is_wide or n_features > 2:
-            self._add_sparse(encoded, is_wide=is_wide)
+            self._add_sparse(indicators, is_wide=is_wide)
 
     def _add_sparse(self, block: Matrix, *, is_wide: bool) -> None:
         self.sparse_blocks.append(block)
@@ -479,15 +490,16 @@ class _FeatureBlocks:
 
     def join(self) -> TableFeatures:
         """Return the features of all columns."""
-        sizes = [block.shape[1] for block in self.sparse_blocks]
-        dense = [*self.scaled_numbers, *self.missing_indicators, *self.narrow_categories]
+        dense_blocks = [*self.scaled_numbers, *self.missing_indicators, *self.narrow_categories]
+        n_columns_of_blocks = [block.shape[1] for block in self.sparse_blocks]
+        is_wide_block = np.array(self.is_wide_block, dtype=bool)
         return TableFeatures(
-            dense=np.hstack(dense),
+            dense=np.hstack(dense_blocks),
             sparse=sp.csr_array(sp.hstack(self.sparse_blocks, format="csr")),
-            sizes=tuple(sizes[1:]),
-            is_wide=np.repeat(np.array(self.is_wide_block, dtype=bool), sizes),
+            sizes=tuple(n_columns_of_blocks[1:]),  # the first block is empty
+            is_wide=np.repeat(is_wide_block, n_columns_of_blocks),
             cells=np.hstack([*self.raw_numbers, *self.codes]),
-            n_codes=len(self.codes) - 1,
+            n_codes=len(self.codes) - 1,  # the first block is empty
         )
 
 
@@ -509,19 +521,20 @@ def _features(facts: Sequence[ColumnInfo]) -> list[_Feature]:
     indicators: list[_Feature] = []
     narrow: list[_Feature] = []
     wide: list[_Feature] = []
-    for k, column in enumerate(facts):
+    for number, column in enumerate(facts):
         if not column.is_used:
             continue
         if column.kind in NUMERIC:
-            numbers += [_Feature(k, column.name + suffix) for suffix in _number_suffixes(column)]
+            for suffix in _number_suffixes(column):
+                numbers.append(_Feature(number, column.name + suffix))
             if column.n_missing:
-                indicators.append(_Feature(k, f"{column.name} is missing"))
+                indicators.append(_Feature(number, f"{column.name} is missing"))
             continue
-        names = [_Feature(k, name) for name in _category_names(column)]
+        features = [_Feature(number, name) for name in _category_names(column)]
         if is_wide_column(column):
-            wide += names
+            wide += features
         else:
-            narrow += names
+            narrow += features
     return numbers + indicators + narrow + wide
 
 

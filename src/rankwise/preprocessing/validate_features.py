@@ -54,9 +54,8 @@ def validate_X(
 
 def _compares_objects(estimator: BaseEstimator) -> bool:
     """Whether the kernel of the estimator, or of one of its views, may compare objects."""
+    kernels = [getattr(estimator, "kernel", None)]
     views = getattr(estimator, "views", None)
-    has_kernel = [estimator]
     if isinstance(views, (list, tuple)):
-        has_kernel += views
-    kernels = [getattr(estimator_or_view, "kernel", None) for estimator_or_view in has_kernel]
+        kernels += [getattr(view, "kernel", None) for view in views]
     return any(callable(kernel) or kernel == "ngram" for kernel in kernels)
