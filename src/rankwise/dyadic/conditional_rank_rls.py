@@ -234,26 +234,34 @@ class ConditionalRankRLS(RankerMixin, BaseEstimator):
 
     def _predict_encoded(self, rows: MatrixLike, columns: MatrixLike = None) -> Array:
         """Scores of cells, from features."""
+        row_items, column_items = self._read_new_items(rows, columns)
+        training_rows = getattr(self, "rows_fit_", None)
+
+        # Score of a cell, from its row x and its column z (features for linear kernels, otherwise
+        # kernel values to the training rows and columns):
+        #     x · coef_ z + x · row_coef_ + z · column_coef_ + intercept_
+        row_weights = np.column_stack([self.coef_, self.row_coef_])
+        row_products = row_items.scores(training_rows, row_weights)
+        row_times_coef = row_products[:, :-1]  # (n_rows, n_column_functions)
+        row_offsets = row_products[:, -1:]  # (n_rows, 1)
+        weights_of_row = np.ascontiguousarray((row_times_coef + self.column_coef_).T)
+        scores = column_items.scores(self.columns_fit_, weights_of_row).T
+        return np.asarray(scores + row_offsets + self.intercept_)
+
+    def _read_new_items(
+        self, rows: MatrixLike, columns: MatrixLike | None
+    ) -> tuple[TableItems, TableItems]:
+        """The checked rows and columns of a prediction; None stands for the training columns."""
         row_names, column_names = self.feature_names_
-        expected_of_rows = ExpectedFeatures(self.n_features_in_, row_names)
-        row_items = TableItems.read("rows", self._make_row_kernel(), rows, expected_of_rows)
+        expected_rows = ExpectedFeatures(self.n_features_in_, row_names)
+        row_items = TableItems.read("rows", self._make_row_kernel(), rows, expected_rows)
         column_kernel = self._make_column_kernel()
         if columns is None:
             column_items = TableItems("columns", column_kernel, self.columns_fit_, None)
         else:
-            expected_of_columns = ExpectedFeatures(self.n_column_features_, column_names)
-            column_items = TableItems.read("columns", column_kernel, columns, expected_of_columns)
-        training_rows = getattr(self, "rows_fit_", None)
-
-        # F = (G coef_ + 1 column_coef_ᵀ) Kᵀ + G row_coef_ 1ᵀ + intercept_, with the kernel values
-        # (linear kernels: features) G of the rows and K of the columns
-        row_weights = np.column_stack([self.coef_, self.row_coef_])
-        row_products = row_items.scores(training_rows, row_weights)
-        row_times_coef = row_products[:, :-1]
-        row_offsets = row_products[:, -1:]
-        column_weights = np.ascontiguousarray((row_times_coef + self.column_coef_).T)
-        scores = column_items.scores(self.columns_fit_, column_weights).T
-        return np.asarray(scores + row_offsets + self.intercept_)
+            expected_columns = ExpectedFeatures(self.n_column_features_, column_names)
+            column_items = TableItems.read("columns", column_kernel, columns, expected_columns)
+        return row_items, column_items
 
     def rank(self, rows: MatrixLike, columns: MatrixLike = None) -> NDArray[np.intp]:
         """Ranks of the columns for each row, or of what `ranked` says; 1 is best.
@@ -391,7 +399,8 @@ class ConditionalRankRLS(RankerMixin, BaseEstimator):
         Y = _read_scores(Y)
         row_items, column_items = self._read_items(rows, columns)
 
-        # A list is what is ranked, with the items of the other side: the columns of one row.
+        # Below, the items of each list are ranked: the columns of each row of Y, which is therefore
+        # transposed if rows are ranked.
         is_transposed = self.ranked == "rows"
         if is_transposed:
             lists = column_items
@@ -535,15 +544,17 @@ class ConditionalTask(DyadicTask):
 
         The last two belong to the constants of the items and of the lists.
         """
+        # B has weights of products of a list function and an item function. Each side may have a
+        # constant among its functions, whose products with the other side are weights of that side.
         list_weights, weights_of_list_constant = self.lists.split_constant(B, self.problem.rows)
-        # Split the constant of the items off the weights of the list constant, too: the last row.
         stacked_weights = np.vstack([list_weights, weights_of_list_constant])
         item_weights, weights_of_item_constant = self.items.split_constant(
             stacked_weights.T, self.problem.decomposed_columns
         )
-        coef = item_weights.T[:-1]
-        item_coef = item_weights.T[-1].copy()
-        list_coef = weights_of_item_constant[:-1]
+        item_weights = item_weights.T
+        coef = item_weights[:-1]
+        item_coef = item_weights[-1].copy()  # list constant times item functions
+        list_coef = weights_of_item_constant[:-1]  # list functions times item constant
         return coef, list_coef, item_coef
 
     def train(self, **values: ParameterValue) -> ConditionalRankRLS:

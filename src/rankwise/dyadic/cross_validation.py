@@ -161,6 +161,7 @@ class DyadicTask(TableTask):
 
     def gaps_to_best_column(self, alpha: float, cv: CrossValidation = "auto") -> Array:
         """Distances from the top score of each held-out row to its best column; see `best_sets`."""
+        # The gap of a row: its top score, minus the score of its truly best column
         held_out = self.held_out(np.array([alpha]), cv)
         scores = held_out.scores[:, :, 0]  # of the only alpha
         Y = self.problem.loss.Y
@@ -292,6 +293,7 @@ def _fill_scores_of_refits(
     train_problem = problem.subset(train_rows, train_columns)
     check_rest(train_problem.loss.n_pairs > 0)
     coef_per_alpha = train_problem.solve(alphas).coef
+    # The functions of a side are its features, or its kernel values to the training items.
     row_functions = problem.rows.functions_at(scored_rows, train_rows)
 
     if not isinstance(problem.columns, DecomposedSide):  # labels: a column of weights for each
