@@ -44,7 +44,7 @@ from rankwise.auto.member_evaluation import evaluate_member, fit_any
 from rankwise.auto.member_features import candidate_features
 from rankwise.auto.members import CANDIDATE_MEMBERS, TREES, candidate_members
 from rankwise.auto.stacking import ProposedWeights, Stacking
-from rankwise.auto.training_data import HoldOut, check_data
+from rankwise.auto.training_data import HoldOut, read_training_data
 from rankwise.auto.tree_member import STAGES
 from rankwise.datasets import make_ranking
 from rankwise.errors import UngroupedRowsWarning
@@ -77,7 +77,7 @@ def fitted(data):
 
 
 def checked_data(X, y, groups=None):
-    return check_data({"dense": X, "wide": X, "trees": X}, y, groups)
+    return read_training_data({"dense": X, "wide": X, "trees": X}, y, groups)
 
 
 def alphas_of(model):

@@ -6,10 +6,10 @@ from rankwise.auto.item_cells import ItemCells
 from rankwise.auto.pair_columns import (
     Context,
     choose_gap_limits,
-    choose_wedges,
+    choose_interactions,
     clipped_gaps,
+    interaction_indicators,
     pair_rows,
-    wedge_indicators,
 )
 from rankwise.auto.pair_models import JointPairs
 
@@ -40,11 +40,11 @@ def test_constant_columns_have_no_gaps():
     assert len(limits.limit) == 0
 
 
-def test_wedges_equal_the_double_loop():
+def test_interactions_equal_the_double_loop():
     cells, first, second = draw_items()
-    tables = choose_wedges(cells.codes)
+    tables = choose_interactions(cells.codes)
     assert [(table.left, table.right) for table in tables] == [(0, 0), (1, 1), (0, 1)]
-    indicators = wedge_indicators(cells.codes, first, second, tables)
+    indicators = interaction_indicators(cells.codes, first, second, tables)
     rng = np.random.default_rng(1)
     coefficients = rng.normal(size=len(indicators.entry))
     effects = np.zeros(sum(table.n_entries for table in tables))

@@ -26,8 +26,8 @@ from rankwise.auto.comparison_pipeline import (
 )
 from rankwise.auto.comparison_reader import (
     NamedItems,
-    names_if_passed,
     read_item_comparisons,
+    read_items_to_predict,
     split_names,
 )
 from rankwise.auto.comparison_summary import (
@@ -46,7 +46,7 @@ from rankwise.auto.member_training import TrainedStack, train_members, training_
 from rankwise.auto.members import requested_members
 from rankwise.auto.stacking import Stacking
 from rankwise.auto.time_budget import TimeBudget
-from rankwise.auto.training_data import HoldOut, check_data
+from rankwise.auto.training_data import HoldOut, read_training_data
 from rankwise.auto.unit_estimate import estimate_from_units, note_of_optimism
 from rankwise.datasets import PairData
 from rankwise.errors import warn_user
@@ -285,7 +285,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
             values_of_later = evaluate_later_groups(self, X, target, time)
 
         fitted = self._fit_views(X, lambda: target)
-        data = check_data(fitted.views, y, groups, sample_weight, fitted.trees)
+        data = read_training_data(fitted.views, y, groups, sample_weight, fitted.trees)
         members = requested_members(self.members, data)
         rng = np.random.default_rng(seed)
         first_member, *_ = members.values()
@@ -326,7 +326,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         if self.comparison_ is not None:
-            items = names_if_passed(X, self.item_id_)
+            items = read_items_to_predict(X, self.item_id_)
             return self._order_scores(self._transform(items.X), items.names)
         return self._score(self._transform(without_group_columns(self, X)), groups)
 
@@ -360,7 +360,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         model = self._comparison_model("predict_above")
-        items = names_if_passed(X, self.item_id_)
+        items = read_items_to_predict(X, self.item_id_)
         views = self._transform(items.X)
         pairs = read_pairs_of_rows(a, b, views["dense"].shape[0])
         scores = self._order_scores(views, items.names)
@@ -388,7 +388,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         model = self._comparison_model("win_share")
-        items = names_if_passed(X, self.item_id_)
+        items = read_items_to_predict(X, self.item_id_)
         return model.win_share(self._transform(items.X), self._plain_scores)
 
     def rescale(self, factor: float) -> None:
@@ -622,7 +622,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
         """Fit the scaler of the scores of the members; inside groups it learns nothing."""
         self.needs_groups_ = hold_out.data.groups is not None
         made_up_scores = np.zeros((2, len(self.estimators_)))
-        if self.needs_groups_:
+        if self.needs_groups_:  # a scaler inside groups learns nothing
             self.scaler_ = GroupScaler().fit(made_up_scores, groups=[0, 0])
         elif len(self.estimators_) > 1:
             self.scaler_ = GroupScaler().fit(self._member_scores(hold_out.data.views, groups=None))

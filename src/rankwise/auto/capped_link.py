@@ -60,6 +60,7 @@ class LinearDesign(Protocol):
 
 def win_probability(differences: Array, cap: float) -> Array:
     """Probability that the first item wins; that of swapped sides adds up to exactly 1."""
+    # at any difference the favorite loses with a probability of at least `cap`
     probability_of_favorite = cap + (1 - 2 * cap) * expit(np.abs(differences))
     is_second_favorite = differences < 0
     return np.asarray(
@@ -103,7 +104,7 @@ def link_derivatives(differences: Array, outcomes: Outcomes, cap: float) -> Deri
         gradient = residual
         information = derivative_of_probability
     else:
-        variance = probability * (1 - probability)
+        variance = probability * (1 - probability)  # of an outcome
         gradient = derivative_of_probability * residual / variance
         information = derivative_of_probability**2 / variance
     return Derivatives(outcomes.weight * gradient, outcomes.weight * information)

@@ -67,7 +67,8 @@ class ComparisonCovariates(BaseEstimator):
             if is_number:
                 numbers = np.nan_to_num(values.astype(np.float64))
                 scale_of_number[name] = float(np.sqrt(np.mean(numbers**2)))
-                if numbers[0] and (numbers == numbers[0]).all():  # constant: the same as the side
+                is_constant = (numbers == numbers[0]).all()
+                if is_constant and numbers[0]:  # an advantage of the first side
                     is_side_passed = True
             else:
                 labels_of_category[name] = np.unique(values.astype(str))

@@ -87,7 +87,7 @@ def split_names(X: Any, item_id: str | None) -> NamedItems:
     return NamedItems(without_columns(X, [item_id]), names, are_lasting=True)
 
 
-def names_if_passed(X: Any, item_id: str | None) -> NamedItems:
+def read_items_to_predict(X: Any, item_id: str | None) -> NamedItems:
     """Items to predict: without names if they do not have the column."""
     if item_id is None:
         return split_names(X, None)
@@ -167,7 +167,8 @@ def _read_pair_data(pairs: PairData, items: NamedItems, n_items: int) -> ReadCom
         )
     first_wins = pairs.outcome > 0
     second_wins = pairs.outcome < 0
-    has_side = bool(first_wins.any() and second_wins.any())  # else the winner was named first
+    # if the first item always wins, it was put first because it won
+    has_side = bool(first_wins.any() and second_wins.any())
     covariates = ComparisonCovariates().fit(pairs.covariates, has_side)
     values: dict[str, ArrayLike] = {
         name: column for name, column in pairs.covariates.items() if name in covariates.names

@@ -29,7 +29,7 @@ class WhereHeldOut(NamedTuple):
     rows: Array
 
 
-def novelty_rows(hold_out: HeldOutComparisons) -> list[WhereHeldOut]:
+def rows_by_novelty(hold_out: HeldOutComparisons) -> list[WhereHeldOut]:
     """The kinds of held-out comparisons that occur."""
     kinds = []
     for novelty in Novelty:
@@ -39,7 +39,9 @@ def novelty_rows(hold_out: HeldOutComparisons) -> list[WhereHeldOut]:
     return kinds
 
 
-def mean_of(values: Array, hold_out: HeldOutComparisons, rows: Array) -> ComparisonMean | None:
+def mean_over_rows(
+    values: Array, hold_out: HeldOutComparisons, rows: Array
+) -> ComparisonMean | None:
     """Mean over the defined values of selected comparisons; None if there are none."""
     comparisons = hold_out.comparisons
     selected = np.flatnonzero(rows & ~np.isnan(values))
@@ -56,7 +58,7 @@ def mean_of(values: Array, hold_out: HeldOutComparisons, rows: Array) -> Compari
 def held_out_table(hold_out: HeldOutComparisons, losses: HeldOutLosses) -> list[ResultRow]:
     """A row for each kind of held-out comparison, with errors of the order and of pairs."""
     table = []
-    for kind in novelty_rows(hold_out):
+    for kind in rows_by_novelty(hold_out):
         row: ResultRow = {"kind": str(kind.novelty), "n": int(kind.rows.sum())}
         columns = {
             "order_wrong": losses.order_wrong,
@@ -65,7 +67,7 @@ def held_out_table(hold_out: HeldOutComparisons, losses: HeldOutLosses) -> list[
             "pairs_log_loss": losses.pairs_loss,
         }
         for name, values in columns.items():
-            mean = mean_of(values, hold_out, kind.rows)
+            mean = mean_over_rows(values, hold_out, kind.rows)
             if mean is not None:
                 row[name] = mean.mean
                 row[f"{name}_error"] = mean.standard_error
@@ -82,11 +84,13 @@ def explain(hold_out: HeldOutComparisons, losses: HeldOutLosses) -> dict[str, fl
     rows = np.ones(len(are_both_new), dtype=bool)
     if are_both_new.sum() >= LEAST_NOVEL:
         rows = are_both_new
-    order_loss = mean_of(losses.order_loss, hold_out, rows)
-    pairs_loss = mean_of(losses.pairs_loss, hold_out, rows)
-    gain = mean_of(losses.order_loss - losses.pairs_loss, hold_out, rows)
+    order_loss = mean_over_rows(losses.order_loss, hold_out, rows)
+    pairs_loss = mean_over_rows(losses.pairs_loss, hold_out, rows)
+    gain = mean_over_rows(losses.order_loss - losses.pairs_loss, hold_out, rows)
     if order_loss is None or pairs_loss is None or gain is None:
         return {}
+
+    # share of the loss of random guesses that each explains
     explained_by_order = 1 - order_loss.mean / CHANCE_LOSS
     explained_by_pairs = 1 - pairs_loss.mean / CHANCE_LOSS
     share_of_order = 1.0
@@ -127,18 +131,18 @@ def estimate_error(
     The share on the comparisons that the weights were fitted to is biased downward, and that of
     stacks of drawn items upward: the estimate is their mean.
     """
-    most_novel = novelty_rows(hold_out)[0]
+    most_novel = rows_by_novelty(hold_out)[0]
     is_wrong = losses.wrong(uses_pairs)
-    wrong_share = mean_of(is_wrong, hold_out, most_novel.rows)
+    wrong_share = mean_over_rows(is_wrong, hold_out, most_novel.rows)
     if wrong_share is None:
         return {}
     optimism = 0.0
     if resampled is not None:
         is_wrong_out_of_bag = resampled.wrong(uses_pairs)
         is_evaluated = most_novel.rows & ~np.isnan(is_wrong_out_of_bag)
-        out_of_bag = mean_of(is_wrong_out_of_bag, hold_out, is_evaluated)
-        in_sample = mean_of(is_wrong, hold_out, is_evaluated)
-        if out_of_bag is not None and in_sample is not None:
+        out_of_bag = mean_over_rows(is_wrong_out_of_bag, hold_out, is_evaluated)
+        in_sample = mean_over_rows(is_wrong, hold_out, is_evaluated)
+        if out_of_bag is not None and in_sample is not None:  # the truth is between them
             optimism = (out_of_bag.mean - in_sample.mean) / 2
     return {
         "score": wrong_share.mean + optimism,
@@ -154,7 +158,7 @@ def member_row(
     """A row of `members_`, without weights."""
     every_comparison = np.ones(len(problem.hold_out.novelty), dtype=bool)
     is_wrong = problem.wrong(member.differences)
-    wrong_share = mean_of(is_wrong, problem.hold_out, every_comparison)
+    wrong_share = mean_over_rows(is_wrong, problem.hold_out, every_comparison)
     row: ResultRow = {
         "name": member.name,
         "note": note_of_trees(member.n_trees),

@@ -81,7 +81,7 @@ class ComparisonStacks:
     ) -> ComparisonStacks:
         """Fit both stacks to the held-out comparisons."""
         order_members = [member for member in members if member.is_order]
-        pair_members = [member for member in members if member.cap == 0]
+        pair_members = [member for member in members if member.cap == 0]  # orders, too
         if not order_members or not pair_members:
             raise ValueError("members must have an order, and a member that is not capped.")
         columns = StackColumns.of(order_members, pair_members)

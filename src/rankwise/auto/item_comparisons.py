@@ -91,6 +91,8 @@ class ItemComparisons:
         new_number[item_order] = np.arange(self.n_items)
         first = new_number[self.first]
         second = new_number[self.second]
+
+        # the item with the smaller number becomes the first one
         is_swapped = first > second
         sign = np.where(is_swapped, -1.0, 1.0)
         swapped = replace(

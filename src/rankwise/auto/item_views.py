@@ -85,7 +85,7 @@ def fit_views(estimator: Any, X: Any, read_target: Callable[[], TrainingTarget])
         X = validate_X(estimator, X, accept_sparse="csr", ensure_all_finite="allow-nan")
     has_missing_values = not is_frame and not sp.issparse(X) and np.isnan(np.sum(X))
     if not is_frame and not has_missing_values:
-        views = views_of_matrix(validate_X(estimator, X, accept_sparse="csr"))
+        views = views_of_matrix(validate_X(estimator, X, accept_sparse="csr"))  # and refuse inf
         return FittedViews(views, TreeFeatures(), None, no_values, notes=[])
 
     table = prepare_table(X, read_target)

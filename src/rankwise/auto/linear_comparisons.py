@@ -67,20 +67,20 @@ class ComparisonDesign:
     def split(self, coefficients: Array) -> tuple[Array, Array, Array]:
         """Coefficients of the item features, of the columns, and of the indicators."""
         n_features, n_columns, _ = self._sizes
-        of_features, of_columns, of_indicators = np.split(
+        feature_coef, column_coef, indicator_coef = np.split(
             coefficients, [n_features, n_features + n_columns]
         )
-        return of_features, of_columns, of_indicators
+        return feature_coef, column_coef, indicator_coef
 
     def differences(self, coefficients: Array) -> Array:
         """The difference of scores of each comparison."""
-        of_features, of_columns, of_indicators = self.split(coefficients)
-        scores = row_products(self.features, of_features)
+        feature_coef, column_coef, indicator_coef = self.split(coefficients)
+        scores = row_products(self.features, feature_coef)
         differences: Array = scores[self.first] - scores[self.second]
-        if len(of_columns):
-            differences = differences + self.columns @ of_columns
-        if len(of_indicators):
-            differences = differences + self.indicators @ of_indicators
+        if len(column_coef):
+            differences = differences + self.columns @ column_coef
+        if len(indicator_coef):
+            differences = differences + self.indicators @ indicator_coef
         return differences
 
     def gradient(self, residuals: Array) -> Array:

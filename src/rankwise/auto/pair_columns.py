@@ -12,7 +12,7 @@ from rankwise.arrays import Array, Indices
 from rankwise.auto.item_cells import ItemCells
 
 GAP_LEVELS = (0.02, 0.1, 0.25, 0.5, 0.75)  # quantiles of the absolute gaps, where they are clipped
-MAX_WEDGES = 2000  # pairs of categories
+MAX_INTERACTIONS = 2000  # pairs of categories
 
 
 class GapLimits(NamedTuple):
@@ -52,7 +52,7 @@ def clipped_gaps(numbers: Array, first: Indices, second: Indices, limits: GapLim
     return np.clip(gaps, -limits.limit, limits.limit) / limits.limit
 
 
-class WedgeTable(NamedTuple):
+class InteractionTable(NamedTuple):
     """Effects of one category of the first item beside one of the second, minus the reverse.
 
     Attributes
@@ -74,7 +74,7 @@ class WedgeTable(NamedTuple):
         return self.n_left * self.n_right
 
 
-def choose_wedges(codes: Array) -> list[WedgeTable]:
+def choose_interactions(codes: Array) -> list[InteractionTable]:
     """Each column with itself, then columns with each other, while the tables are small."""
     n_columns = codes.shape[1]
     n_categories = [_n_categories(column) for column in codes.T]
@@ -83,8 +83,8 @@ def choose_wedges(codes: Array) -> list[WedgeTable]:
     tables = []
     n_entries = 0
     for left, right in same_column + two_columns:
-        table = WedgeTable(left, right, n_categories[left], n_categories[right])
-        if n_entries + table.n_entries <= MAX_WEDGES:
+        table = InteractionTable(left, right, n_categories[left], n_categories[right])
+        if n_entries + table.n_entries <= MAX_INTERACTIONS:
             n_entries += table.n_entries
             tables.append(table)
     return tables
@@ -97,7 +97,7 @@ def categories_of(codes: Array, n_categories: int) -> Indices:
     return np.minimum(positions, last).astype(np.intp)
 
 
-class WedgeIndicators(NamedTuple):
+class InteractionIndicators(NamedTuple):
     """Indicators of the pairs of categories that occur.
 
     Attributes
@@ -112,9 +112,9 @@ class WedgeIndicators(NamedTuple):
     entry: Indices
 
 
-def wedge_indicators(
-    codes: Array, first: Indices, second: Indices, tables: list[WedgeTable]
-) -> WedgeIndicators:
+def interaction_indicators(
+    codes: Array, first: Indices, second: Indices, tables: list[InteractionTable]
+) -> InteractionIndicators:
     """Indicators of pairs of categories in the comparisons.
 
     The table of a column with itself has entries above the diagonal only: those below are their
@@ -145,7 +145,7 @@ def wedge_indicators(
     all_columns = sp.csc_array(sp.hstack(blocks))
     n_nonzero_of_column = np.diff(all_columns.indptr)
     occurring = np.flatnonzero(n_nonzero_of_column)
-    return WedgeIndicators(sp.csr_array(all_columns[:, occurring]), occurring)
+    return InteractionIndicators(sp.csr_array(all_columns[:, occurring]), occurring)
 
 
 def pair_rows(cells: ItemCells, first: Indices, second: Indices, context: Context) -> Array:

@@ -19,10 +19,10 @@ from rankwise.auto.item_comparisons import ItemComparisons
 from rankwise.auto.linear_comparisons import ComparisonDesign
 from rankwise.auto.pair_columns import (
     choose_gap_limits,
-    choose_wedges,
+    choose_interactions,
     clipped_gaps,
+    interaction_indicators,
     pair_rows,
-    wedge_indicators,
 )
 from rankwise.auto.pair_models import JointPairs, PairTrees
 from rankwise.auto.penalty_path import LinearPath
@@ -42,8 +42,8 @@ def evaluate_joint(problem: ComparisonProblem) -> EvaluatedPairMember:
     sides = comparisons.first, comparisons.second
     gap_limits = choose_gap_limits(cells.numbers, *sides)
     gaps = clipped_gaps(cells.numbers, *sides, gap_limits)
-    wedge_tables = choose_wedges(cells.codes)
-    indicators = wedge_indicators(cells.codes, *sides, wedge_tables)
+    interaction_tables = choose_interactions(cells.codes)
+    indicators = interaction_indicators(cells.codes, *sides, interaction_tables)
     covariates_and_gaps = np.hstack([comparisons.numbers, gaps])
     features = problem.linear.R
     design = ComparisonDesign(features, *sides, covariates_and_gaps, indicators.columns)
@@ -69,9 +69,9 @@ def evaluate_joint(problem: ComparisonProblem) -> EvaluatedPairMember:
         n_covariates = comparisons.numbers.shape[1]
         joint.covariate_coef_ = column_coef[:n_covariates]
         gap_coef = column_coef[n_covariates:]
-        wedge_coef = np.zeros(sum(table.n_entries for table in wedge_tables))
-        wedge_coef[indicators.entry] = indicator_coef  # 0 for pairs that do not occur
-        joint.store(gap_limits, gap_coef, wedge_tables, wedge_coef)
+        interaction_coef = np.zeros(sum(table.n_entries for table in interaction_tables))
+        interaction_coef[indicators.entry] = indicator_coef  # 0 for pairs that do not occur
+        joint.store(gap_limits, gap_coef, interaction_tables, interaction_coef)
         return TrainedPairs(joint)
 
     return EvaluatedPairMember(

@@ -13,7 +13,7 @@ from rankwise.auto.item_cells import ItemCells
 from rankwise.auto.pair_columns import (
     Context,
     GapLimits,
-    WedgeTable,
+    InteractionTable,
     categories_of,
     clipped_gaps,
     pair_rows,
@@ -58,19 +58,19 @@ class JointPairs(BaseEstimator):
         self,
         limits: GapLimits,
         gap_coef: Array,
-        wedges: list[WedgeTable],
-        wedge_coef: Array,
+        interactions: list[InteractionTable],
+        interaction_coef: Array,
     ) -> None:
         """Store the effects of the columns of pairs."""
         self.gap_column_ = limits.column
         self.gap_limit_ = limits.limit
         self.gap_coef_ = gap_coef
-        self.left_ = np.array([table.left for table in wedges], dtype=np.intp)
-        self.right_ = np.array([table.right for table in wedges], dtype=np.intp)
+        self.left_ = np.array([table.left for table in interactions], dtype=np.intp)
+        self.right_ = np.array([table.right for table in interactions], dtype=np.intp)
         self.tables_ = []
         start = 0
-        for table in wedges:
-            effects = wedge_coef[start : start + table.n_entries]
+        for table in interactions:
+            effects = interaction_coef[start : start + table.n_entries]
             self.tables_.append(effects.reshape(table.n_left, table.n_right))
             start += table.n_entries
 

@@ -219,17 +219,17 @@ class SmoothMetric:
     """
 
     def __init__(self, Z: Array, y: Array, unit: Indices, rank_function: RankFunction) -> None:
-        by_unit = np.argsort(unit, kind="stable")
-        sorted_unit = unit[by_unit]
+        items_by_unit = np.argsort(unit, kind="stable")
+        sorted_unit = unit[items_by_unit]
         self._n_units = int(sorted_unit[-1]) + 1
-        is_relevant = rank_function.is_relevant(y[by_unit])
+        is_relevant = rank_function.is_relevant(y[items_by_unit])
         n_relevant = np.bincount(sorted_unit, weights=is_relevant, minlength=self._n_units)
 
         # units without a relevant item have no value
         self._units = np.flatnonzero(n_relevant > 0)
         has_value = (n_relevant > 0)[sorted_unit]
-        Z_with_value = Z[by_unit][has_value]
-        y_with_value = y[by_unit][has_value]
+        Z_with_value = Z[items_by_unit][has_value]
+        y_with_value = y[items_by_unit][has_value]
         runs = _split_units(sorted_unit[has_value], is_relevant[has_value])
         self._blocks = [
             _Block(Z_with_value[run.rows], y_with_value[run.rows], run.unit, rank_function)
@@ -268,14 +268,15 @@ class _Block:
         self._relevant_starts = np.flatnonzero(np.diff(unit_of_relevant, prepend=-1))
 
         # pairs of a relevant item follow each other, in the order of the items of its unit
-        first_item_of_unit = self._unit_starts[unit_of_relevant]
         self._n_pairs = self._unit_sizes[unit_of_relevant]
         self._pair_starts = np.cumsum(self._n_pairs) - self._n_pairs
-        n_all_pairs = int(self._n_pairs.sum())
-        item_minus_pair = np.repeat(first_item_of_unit - self._pair_starts, self._n_pairs)
-        self._paired_item = np.arange(n_all_pairs) + item_minus_pair
-        self._pair_with_itself = self._pair_starts + self._relevant_items - first_item_of_unit
+        every_pair = np.arange(int(self._n_pairs.sum()))
+        position_in_unit = every_pair - np.repeat(self._pair_starts, self._n_pairs)
+        first_item_of_unit = self._unit_starts[unit_of_relevant]
+        self._paired_item = np.repeat(first_item_of_unit, self._n_pairs) + position_in_unit
         self._is_paired_item_relevant = is_relevant[self._paired_item]
+        position_of_relevant = self._relevant_items - first_item_of_unit
+        self._pair_with_itself = self._pair_starts + position_of_relevant
 
     def at(self, weights: Array) -> SmoothValues:
         """Values and gradients at the weights of the columns."""
@@ -296,7 +297,7 @@ class _Block:
             self._relevant_y, ranks, hits, self._relevant_starts, len(self._unit_sizes)
         )
 
-        # chain rule: ranks are functions of differences of scaled scores
+        # derivatives of the metric by the chain rule: by_x is that with respect to x
         by_probability = self._per_pair(result.by_rank)
         if result.by_hits is not None:
             by_probability += self._per_pair(result.by_hits) * self._is_paired_item_relevant

@@ -257,21 +257,25 @@ class Stacking:
         """The stack, or the best member if that is clearly better, for each draw of units."""
         n_draws = len(draws)
         n_units, n_members = self._metric_of_members.shape
-        counts = np.stack([np.bincount(drawn, minlength=n_units) for drawn in draws])
-        proposed = self._propose_weights(counts)
+        draws_per_unit = np.stack([np.bincount(drawn, minlength=n_units) for drawn in draws])
+        proposed = self._propose_weights(draws_per_unit)
+
+        # held-out metric of the stack of each draw and criterion
         weights_without = proposed.weights_without.reshape(-1, n_units, n_members)
         metric_of_stacks = self._hold_out.evaluate(self._held_out_scores(weights_without))
-
-        # columns of each draw: the stacks of its criteria, then the members
         metric_of_stacks = metric_of_stacks.reshape(n_units, n_draws, -1)
+
+        # beside the metric of each member, (n_units, n_draws, n_criteria + n_members)
         metric_of_members = np.repeat(self._metric_of_members[:, None], n_draws, axis=1)
         metric = np.concatenate([metric_of_stacks, metric_of_members], axis=2)
+
+        # stacks and members are compared on the drawn units only
         drawn_units = np.stack(draws, axis=1)[:, :, None]
         metric_of_drawn = np.take_along_axis(metric, drawn_units, axis=0)
-        means = nanmean(metric_of_drawn)
+        mean_of_drawn = nanmean(metric_of_drawn)
         for k in range(n_draws):
             yield self._stack_or_best(
-                proposed.weights[k], metric[:, k], metric_of_drawn[:, k], means[k]
+                proposed.weights[k], metric[:, k], metric_of_drawn[:, k], mean_of_drawn[k]
             )
 
     def _propose_weights(self, counts: NDArray[np.intp]) -> ProposedWeights:
@@ -310,19 +314,24 @@ class Stacking:
         sign = self._hold_out.sign
         n_stacks = len(weights)
         mean_gain = np.nan_to_num(sign * mean_of_drawn, nan=-np.inf)
-        stack = int(np.argmax(mean_gain[:n_stacks]))
-        member = n_stacks + int(np.argmax(mean_gain[n_stacks:]))
+        best_stack = int(np.argmax(mean_gain[:n_stacks]))
+        best_member = int(np.argmax(mean_gain[n_stacks:]))
+        column_of_member = n_stacks + best_member
         is_clearly_worse = is_worse(
-            metric_of_drawn[:, stack], metric_of_drawn[:, member], sign, REPLACEMENT_ERRORS
+            metric_of_drawn[:, best_stack],
+            metric_of_drawn[:, column_of_member],
+            sign,
+            n_errors=REPLACEMENT_ERRORS,
         )
-        size = np.abs(weights[stack]).sum()
-        if size > 0 and not is_clearly_worse:
-            return Stack("stack", weights[stack] / size, metric[:, stack])
+        sum_of_weights = np.abs(weights[best_stack]).sum()
+        if sum_of_weights > 0 and not is_clearly_worse:
+            return Stack("stack", weights[best_stack] / sum_of_weights, metric[:, best_stack])
         note = (
             f"the best member replaces the stack: {self._hold_out.metric.name} "
-            f"{mean_of_drawn[member]:.4f} against {mean_of_drawn[stack]:.4f} on held-out data"
+            f"{mean_of_drawn[column_of_member]:.4f} against {mean_of_drawn[best_stack]:.4f} on "
+            "held-out data"
         )
-        return self._single_member(member - n_stacks, note)
+        return self._single_member(best_member, note)
 
     def _select_alpha(self) -> float:
         """The alpha with the smallest share of wrong pairs by leave-group-out.
@@ -346,7 +355,8 @@ class Stacking:
         graph = self._hold_out.graph
         rank_function = smooth_version(self._hold_out.metric)
         has_groups = graph.has_relevance and graph.n_groups > 1
-        if rank_function is None or not has_groups or graph.item_weights is not None:
+        has_item_weights = graph.item_weights is not None
+        if rank_function is None or not has_groups or has_item_weights:
             return []
         metric = SmoothMetric(self._scaled_scores, graph.y, self._hold_out.unit, rank_function)
         no_weights = np.zeros(self._scaled_scores.shape[1])

@@ -129,7 +129,7 @@ class TrainingData:
         return np.sort(rng.permutation(rows)[:n_sample])  # parts of long groups
 
 
-def check_data(
+def read_training_data(
     views: dict[str, Any],
     y: Any,
     groups: ArrayLike | None,

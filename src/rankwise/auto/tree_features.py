@@ -157,6 +157,8 @@ class TreeFeatures(TransformerMixin, BaseEstimator):
             n_scaled = n_numbers
         else:
             groups = None
+
+        # columns: cells, numbers scaled in groups, scores of categories and texts
         first_score = n_cells + n_scaled
         features = np.empty((len(rows), first_score + len(self.sizes)), dtype=np.float32)
         group_codes = encode_groups(groups, len(rows)).codes

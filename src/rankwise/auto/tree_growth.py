@@ -30,11 +30,12 @@ def rank_targets(graph: ScoreGraph) -> Array:
     if weights is None:
         weights = np.ones(graph.n_items)
     sign_graph = ScoreGraph(graph.y, graph.groups, cost="sign", sample_weight=weights)
-    weight_above_minus_below = sign_graph.divergence  # times the weight of the item
+    divergence = sign_graph.divergence  # weight × (weight of items below − above)
     weight_of_group = np.bincount(graph.groups, weights)[graph.groups]
-    largest = weights * weight_of_group
+    largest_divergence = weights * weight_of_group
     no_targets = np.zeros(graph.n_items)  # of items of weight 0
-    return np.divide(weight_above_minus_below, largest, out=no_targets, where=largest > 0)
+    has_weight = largest_divergence > 0
+    return np.divide(divergence, largest_divergence, out=no_targets, where=has_weight)
 
 
 def grow_trees(
