@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import replace
 from typing import ClassVar, Protocol, Self
 
@@ -192,36 +193,23 @@ class PairwiseRanker(PathModel):
         target = read_y(y, groups, sample_weight, nuisance, X=X)
         X = check_groups(self, X, y, groups, target)
         task = self._prepare(X, target)
-        start = None
+        initial_weights = None
         if self.warm_start:
-            start = self._last_weights(task.features)
-        task.train_from(start, keep_interrupted=keeps_interrupted_fits())
+            initial_weights = self._weights_of_last_fit(task.features)
+        task.train_from(initial_weights, keep_interrupted=keeps_interrupted_fits())
         return self
 
     def _prepare(self, X: MatrixLike, target: TrainingTarget) -> PairwiseTask:
         """Validate the input and return the hold-out task."""
         make_loss, self.solver_ = self._loss_and_method()
         kernel = self.make_kernel()
-        name = type(self).__name__
         X = validate_X(self, X)
+        name = type(self).__name__
         graph = compared_graph(name, X.shape[0], target, self.group_weight, self.ties)
-        loss = make_loss(graph)
-        Z = nuisance_columns(target, graph)
-        n_strict = _count_strict_pairs(loss, graph)
-        if not n_strict:
-            raise ValueError(f"there is nothing to rank: {why_no_pairs(graph)}.")
-        if not graph.has_relevance and loss.graph.n_pairs < graph.n_pairs:
-            warn_user(
-                f"{graph.n_pairs - n_strict} of {graph.n_pairs} edges have magnitude 0: they state "
-                f"ties, which {name} cannot use and leaves out (RankRLS and RankLogistic use "
-                "them).",
-            )
-        if not self.takes_nuisance:
-            no_nuisance(name, target)
-        if target.nuisance is not None and Z is not None:
-            self._nuisance_names = target.nuisance.names
-            loss = ProfileLoss(loss, Z)
+        loss = self._make_loss(make_loss, graph, target)
         self.n_pairs_ = loss.graph.n_pairs
+
+        # the loss needs explicit features: columns, or the empirical kernel map
         solver = "dual"
         if kernel.is_linear:
             solver = "iterative"
@@ -243,12 +231,36 @@ class PairwiseRanker(PathModel):
             )
         return PairwiseTask(self, graph, loss, features)
 
+    def _make_loss(
+        self, make_loss: LossFactory, graph: PreferenceGraph, target: TrainingTarget
+    ) -> PairwiseLoss:
+        """The loss of a graph with at least one strict pair, nuisance columns profiled out."""
+        name = type(self).__name__
+        loss = make_loss(graph)
+        nuisance = nuisance_columns(target, graph)
+        n_strict_pairs = _count_strict_pairs(loss, graph)
+        if not n_strict_pairs:
+            raise ValueError(f"there is nothing to rank: {why_no_pairs(graph)}.")
+        drops_ties = loss.graph.n_pairs < graph.n_pairs
+        if drops_ties and not graph.has_relevance:
+            warn_user(
+                f"{graph.n_pairs - n_strict_pairs} of {graph.n_pairs} edges have magnitude 0: they "
+                f"state ties, which {name} cannot use and leaves out (RankRLS and RankLogistic use "
+                "them).",
+            )
+        if not self.takes_nuisance:
+            no_nuisance(name, target)
+        if target.nuisance is None or nuisance is None:
+            return loss
+        self._nuisance_names = target.nuisance.names
+        return ProfileLoss(loss, nuisance)
+
     def _store_solution(self, task: PairwiseTask, solution: Solution) -> None:
         """Store a solution, and what it says about itself."""
         report_solution(self, solution)
         self._store_coefficients(task.features.coefficients(solution.w[:, None]))
 
-    def _last_weights(self, features: SolverInput) -> Array | None:
+    def _weights_of_last_fit(self, features: SolverInput) -> Array | None:
         """Weights of the last fit, for a warm start, if they belong to as many features."""
         n_items, n_features = features.matrix.shape
         if self.make_kernel().is_linear:
@@ -257,11 +269,11 @@ class PairwiseRanker(PathModel):
                 return None
             return coef.copy()
         dual_coef: Array | None = vars(self).get("dual_coef_")
-        if dual_coef is None or isinstance(features.map, BasisFeatures):
+        if dual_coef is None or len(dual_coef) != n_items:
             return None
-        if len(dual_coef) != n_items:
+        if isinstance(features.map, BasisFeatures):
             return None
-        return np.asarray(features.matrix.T @ dual_coef)
+        return np.asarray(features.matrix.T @ dual_coef)  # w = Rᵀ a
 
 
 def _count_strict_pairs(loss: PairwiseLoss, graph: PreferenceGraph) -> int:
@@ -301,34 +313,34 @@ class PairwiseTask(HoldOutTask):
 
     def default_values(self, _: str) -> Array:
         """21 alphas from 1e-9 to 10 times the mean squared distance in a pair."""
-        return default_alphas(
-            pair_distance(SquaredLoss(self.graph), self.features), PAIRWISE_ALPHA_DECADES
-        )
+        mean_squared_distance = pair_distance(SquaredLoss(self.graph), self.features)
+        return default_alphas(mean_squared_distance, PAIRWISE_ALPHA_DECADES)
 
     def scores_without(self, test_items: Indices, candidates: CandidateGrid) -> Array:
         """Train on the features of the others."""
         train_rows = np.delete(np.arange(self.n_rows), test_items)
-        return self._scores(train_rows, self.graph.subset(train_rows), candidates, test_items)
+        train_graph = self.graph.subset(train_rows)
+        return self._train_and_score(train_rows, train_graph, test_items, candidates)
 
     def from_edges(self, edges: PairGraph, candidates: CandidateGrid) -> Array:
         """Train on the features of all items."""
         all_rows = np.arange(self.n_rows)
-        return self._scores(all_rows, edges, candidates, all_rows)
+        return self._train_and_score(all_rows, edges, all_rows, candidates)
 
-    def _scores(
+    def _train_and_score(
         self,
         train_rows: Indices,
-        graph: PreferenceGraph,
-        candidates: CandidateGrid,
+        train_graph: PreferenceGraph,
         test_rows: Indices,
+        candidates: CandidateGrid,
     ) -> Array:
         """Scores of the test rows by models of the training rows and their graph."""
         R = self.features.matrix
-        loss = self.loss.of_items(train_rows, graph)
-        check_rest(loss.graph.n_pairs > 0)
-        objective = make_objective(R[train_rows], loss, 0.0)
+        train_loss = self.loss.of_items(train_rows, train_graph)
+        check_rest(train_loss.graph.n_pairs > 0)
+        objective = make_objective(R[train_rows], train_loss, alpha=0.0)  # solve_path sets alpha
         solutions = solve_path(self.learner, objective, candidates.axes["alpha"])
-        weights = np.stack([solution.w for solution in solutions], axis=1)
+        weights = np.stack([solution.w for solution in solutions], axis=1)  # a column per alpha
         return row_products(R[test_rows], weights)
 
     def train(self, **values: ParameterValue) -> PairwiseRanker:
@@ -336,17 +348,22 @@ class PairwiseTask(HoldOutTask):
         self.learner.alpha = values["alpha"]
         return self.train_from(None)
 
-    def train_from(self, start: Array | None, *, keep_interrupted: bool = False) -> PairwiseRanker:
+    def train_from(
+        self, initial_weights: Array | None, *, keep_interrupted: bool = False
+    ) -> PairwiseRanker:
         """The learner trained on all data, from weights of an earlier fit.
 
         With `keep_interrupted`, Ctrl-C ends the training with the best model so far.
         """
         learner: PairwiseRanker = self.learner
         learner._store_features(self.features.map)
-        objective = make_objective(self.features.matrix, self.loss, 0.0)
-        alpha = np.array([learner.alpha])
+        objective = make_objective(self.features.matrix, self.loss, alpha=0.0)
         (solution,) = solve_path(
-            learner, objective, alpha, initial_weights=start, keep_interrupted=keep_interrupted
+            learner,
+            objective,
+            alphas=np.array([learner.alpha]),
+            initial_weights=initial_weights,
+            keep_interrupted=keep_interrupted,
         )
         learner._store_solution(self, solution)
         return learner
@@ -356,9 +373,11 @@ class PairwiseTask(HoldOutTask):
         learner: PairwiseRanker = self.learner
         features = self.features
         learner._store_features(features.map)
-        solutions = solve_path(learner, make_objective(features.matrix, self.loss, 0.0), alphas)
-        W = np.stack([solution.w for solution in solutions], axis=1)
-        return PairwisePath(learner, alphas, features.coefficients(W).T[:, :, None], solutions)
+        objective = make_objective(features.matrix, self.loss, alpha=0.0)
+        solutions = solve_path(learner, objective, alphas)
+        weights = np.stack([solution.w for solution in solutions], axis=1)
+        coefficients = features.coefficients(weights).T[:, :, None]  # (n_alphas, n, n_outputs)
+        return PairwisePath(learner, alphas, coefficients, solutions)
 
 
 class Certified(Protocol):
@@ -395,29 +414,34 @@ def solve_path(
         raise ValueError(f"tol={model.tol!r}; expected a number between 0 and 1, such as 1e-3.")
     line = Progress(type(model).__name__, show=model.verbose > 0, in_place=model.verbose < 2)
 
-    def watch(now: Solution) -> None:
-        text = f": objective {now.objective:.6g}, gap {now.gap:.1e}   "
-        line.update(len(now.history), text)
+    def draw_progress(solution: Solution) -> None:
+        text = f": objective {solution.objective:.6g}, gap {solution.gap:.1e}   "
+        line.update(len(solution.history), text)
 
-    solutions: dict[int, Solution] = {}
-    last = None
-    for k in np.argsort(-alphas, kind="stable").tolist():
-        last = minimize_pairwise(
+    watch: Callable[[Solution], None] | None = None
+    if line.is_shown:
+        watch = draw_progress
+    positions_from_largest = np.argsort(-alphas, kind="stable").tolist()
+    solution_at_position: dict[int, Solution] = {}
+    previous_solution = None
+    for k in positions_from_largest:
+        solution = minimize_pairwise(
             replace(objective, alpha=float(alphas[k])),
             model.solver_,
             tol=float(model.tol),
             max_iter=max_iter,
             initial_weights=initial_weights,
-            solution_at_other_alpha=last,
+            solution_at_other_alpha=previous_solution,
             pair_covariance=pair_covariance,
             watch=watch,
             keep_interrupted=keep_interrupted,
         )
-        solutions[k] = last
+        solution_at_position[k] = solution
+        previous_solution = solution
     line.close()
-    in_order = [solutions[k] for k in range(len(alphas))]
-    _warn_about_worst(model, in_order, alphas)
-    return in_order
+    solutions = [solution_at_position[k] for k in range(len(alphas))]
+    _warn_about_worst(model, solutions, alphas)
+    return solutions
 
 
 def _warn_about_worst(model: Certified, solutions: list[Solution], alphas: Array) -> None:
@@ -427,7 +451,8 @@ def _warn_about_worst(model: Certified, solutions: list[Solution], alphas: Array
         return
 
     def severity(k: int) -> tuple[bool, float, int]:
-        return solutions[k].end == "contradicted", solutions[k].gap, k
+        is_contradicted = solutions[k].end == "contradicted"
+        return is_contradicted, solutions[k].gap, k
 
     worst = max(unfinished, key=severity)
     solution = solutions[worst]
@@ -445,6 +470,6 @@ def report_solution(model: Certified, solution: Solution) -> None:
     model.lower_bound_ = solution.bound
     model.gap_ = float(solution.gap)
     model.n_iter_ = len(solution.history)
-    objective, bound = np.array(solution.history).T
-    reached = np.divide(bound, objective, out=np.ones_like(bound), where=objective > 0)
-    model.history_ = {"objective": objective, "lower_bound": bound, "gap": 1 - reached}
+    objective, bound = np.array(solution.history).T  # after each iteration
+    bound_ratio = np.divide(bound, objective, out=np.ones_like(bound), where=objective > 0)
+    model.history_ = {"objective": objective, "lower_bound": bound, "gap": 1 - bound_ratio}

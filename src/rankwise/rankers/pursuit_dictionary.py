@@ -59,10 +59,13 @@ def choose_functions(
         check_option("dictionary", dictionary, DICTIONARIES)
         if dictionary == "features":
             return CandidateFunctions(np.arange(n_features), are_columns=True)
-        return CandidateFunctions(rows if dictionary == "items" else scored)
+        if dictionary == "scored":
+            return CandidateFunctions(scored)
+        return CandidateFunctions(rows)
     if isinstance(dictionary, numbers.Integral):
-        count = min(check_int("dictionary", dictionary, least=1), len(rows))
-        return CandidateFunctions(np.sort(rng.choice(rows, size=count, replace=False)))
+        n_functions = min(check_int("dictionary", dictionary, least=1), len(rows))
+        random_rows = rng.choice(rows, size=n_functions, replace=False)
+        return CandidateFunctions(np.sort(random_rows))
     points = read_points("dictionary", dictionary, n_features)
     if points is None:
         raise ValueError(
@@ -103,15 +106,20 @@ def kernel_functions(
             f"kernel='precomputed' needs the square matrix of kernel values between all "
             f"training items, and no points as dictionary; X has shape {items.shape}."
         )
-    functions = candidates.functions
-    source = take_columns(candidates.points, columns) if has_points else items
-    if not isinstance(view.basis, str):
+    has_given_basis = not isinstance(view.basis, str)
+    center_items = items
+    if has_given_basis:
         functions = choose_basis(items, view.n_basis, view.basis, rng)
-        source = items
     elif view.n_basis is not None:
-        functions = rows[choose_basis(items[rows], view.n_basis, view.basis, rng)]
-        source = items
-    centers = None if kernel.is_precomputed else source[functions]
+        basis_positions = choose_basis(items[rows], view.n_basis, view.basis, rng)
+        functions = rows[basis_positions]
+    else:
+        functions = candidates.functions
+        if has_points:
+            center_items = take_columns(candidates.points, columns)
+    centers = None
+    if not kernel.is_precomputed:  # its values are columns of X
+        centers = center_items[functions]
     return KernelFeatures(kernel, columns, len(functions), functions, centers)
 
 
@@ -129,25 +137,27 @@ def function_values(functions: Dictionary, X: MatrixLike, rows: Indices) -> Matr
 
 
 def deal_functions(
-    chosen: Indices, is_scored: Mask, n_views: int, rng: np.random.RandomState
+    functions: Indices, is_scored: Mask, n_views: int, rng: np.random.RandomState
 ) -> list[Indices]:
     """Deal functions to views at random, scored and unscored items in equal shares."""
-    if len(chosen) < n_views:
-        raise ValueError(f"views={n_views}, but the dictionary has {len(chosen)} functions only.")
-    shuffled = np.concatenate(
-        [rng.permutation(chosen[is_scored]), rng.permutation(chosen[~is_scored])]
-    )
-    return [np.sort(shuffled[v::n_views]) for v in range(n_views)]
+    if len(functions) < n_views:
+        raise ValueError(
+            f"views={n_views}, but the dictionary has {len(functions)} functions only."
+        )
+    shuffled_scored = rng.permutation(functions[is_scored])
+    shuffled_unscored = rng.permutation(functions[~is_scored])
+    shuffled = np.concatenate([shuffled_scored, shuffled_unscored])
+    return [np.sort(shuffled[view::n_views]) for view in range(n_views)]  # in turn
 
 
 def choose_search(search: str, dictionaries: list[Dictionary]) -> str:
     """Search of several views: "pairs", "all" or "shared"; "single" for one view."""
     check_option("search", search, ("auto", "pairs", "all", "shared"))
     n_views = len(dictionaries)
-    first = dictionaries[0]
-    have_same_items = all(np.array_equal(d.indices, first.indices) for d in dictionaries)
     if n_views == 1:
         return "single"
+    items_of_views = [dictionary.indices for dictionary in dictionaries]
+    have_same_items = all(np.array_equal(items, items_of_views[0]) for items in items_of_views)
     if search == "auto":
         search = _default_search(n_views, have_same_items)
     if search == "pairs" and n_views != 2:
@@ -156,12 +166,12 @@ def choose_search(search: str, dictionaries: list[Dictionary]) -> str:
             "all views) or 'all' (every combination of functions)."
         )
     if search == "all":
-        _check_combinations([len(dictionary.indices) for dictionary in dictionaries])
-        return search
-    if search == "pairs":
+        _check_combinations([len(items) for items in items_of_views])
+    elif search == "pairs":
+        n_first, n_second = map(len, items_of_views)
         matrix = "a matrix of all pairs of functions"
         advice = "use search='shared', or a random part of the items (for example dictionary=2000)"
-        check_matrix_fits(len(first.indices), len(dictionaries[1].indices), matrix, advice)
+        check_matrix_fits(n_first, n_second, matrix, advice)
     elif not have_same_items:
         raise ValueError(
             f"{n_views} views that take the same item need the same dictionary, and theirs differ "
@@ -179,12 +189,13 @@ def _default_search(n_views: int, have_same_items: bool) -> str:
     return "all"
 
 
-def _check_combinations(sizes: list[int]) -> None:
+def _check_combinations(n_functions: list[int]) -> None:
     """Raise a ValueError if there are too many combinations of functions."""
-    n_combinations = math.prod(sizes)
+    n_combinations = math.prod(n_functions)
     if n_combinations > MAX_COMBINATIONS:
+        sizes = " × ".join(map(str, n_functions))
         raise ValueError(
-            f"search='all' tries every combination of {' × '.join(map(str, sizes))} functions, "
+            f"search='all' tries every combination of {sizes} functions, "
             f"which are more than {MAX_COMBINATIONS:,}; use a smaller dictionary (for example "
             "dictionary=100), or a list of View with one dictionary and search='shared'."
         )

@@ -11,14 +11,13 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 
-from rankwise.arrays import Array, Matrix, MatrixLike, ParameterValue, RandomState, dense_rows
+from rankwise.arrays import Array, MatrixLike, ParameterValue, RandomState, dense_rows
 from rankwise.caching import cached_property
 from rankwise.fitted_schema import FittedSchema, NotSaved, Values
 from rankwise.frames import check_same_index
 from rankwise.graphs import PairGraph
 from rankwise.graphs.supervision import Relevance, TargetLike, TrainingTarget, read_y
-from rankwise.kernels.basis import basis_map
-from rankwise.kernels.feature_maps import ColumnFeatures, FeatureMap
+from rankwise.kernels.feature_maps import FeatureMap
 from rankwise.kernels.kernel import KernelName
 from rankwise.kernels.solver_input import SolverInput, has_basis, make_solver_input
 from rankwise.kernels.stable_products import row_products
@@ -43,6 +42,11 @@ from rankwise.preprocessing.group_columns import (
 )
 from rankwise.preprocessing.validate_features import validate_X
 from rankwise.rankers.batch_sums import BatchSums, SumOptions
+from rankwise.rankers.chunked_training import (
+    check_same_parameters,
+    learns_in_chunks,
+    make_chunk_features,
+)
 from rankwise.rankers.paths import ModelPath, PathModel
 from rankwise.rankers.ranking_problem import (
     check_beta,
@@ -72,27 +76,6 @@ MOST_REFITS = 10  # folds trained by iterations; with more folds a Gram matrix i
 ITERATIVE_DECADES = (-7.0, 0.0)  # of the default alphas that iterations can distinguish
 
 HELD_OUT_TOL = 1e-4  # residual of models that are evaluated and dropped
-
-
-def _learns_in_chunks(model: RankRLS) -> bool:
-    """Whether the features do not depend on later chunks; an AttributeError otherwise."""
-    is_linear = isinstance(model.kernel, str) and model.kernel == "linear"
-    has_basis = not isinstance(model.basis, str) or model.n_basis is not None
-    if is_linear == has_basis or model.kernel == "precomputed":
-        raise AttributeError(
-            "partial_fit needs features that do not change from chunk to chunk, but kernel="
-            f"{model.kernel!r}, n_basis={model.n_basis!r}; use kernel='linear' without a basis, or "
-            "any other kernel but 'precomputed' with one."
-        )
-    return True
-
-
-def fixed_map(model: RankRLS, X: MatrixLike) -> FeatureMap:
-    """Features of all chunks: the columns, or a basis chosen from the first chunk."""
-    kernel = model.make_kernel()
-    if kernel.is_linear:
-        return ColumnFeatures(None, X.shape[1])
-    return basis_map(kernel, X, model.n_basis, model.basis, model.random_state)
 
 
 class RankRLS(PathModel):
@@ -305,14 +288,17 @@ class RankRLS(PathModel):
         target = read_y(y, groups, sample_weight, nuisance, X=X)
         X = check_groups(self, X, y, groups, target)
         if has_pairs_of_each_output(target, self.cost, self.ties):
-            self._prepare(X, target).train(alpha=np.asarray(self.alpha, dtype=np.float64))
+            task = self._prepare(X, target)
+            task.train(alpha=np.asarray(self.alpha, dtype=np.float64))  # sets attributes of self
             return self
-        X, loss = self._read(X, target)
+        X = validate_X(self, X)
+        loss = self._make_loss(X.shape[0], target)
         features = self._make_features(X, loss, to_fit=True)
-        self._store_coefficients(self._learn_outputs(loss, features, alphas, overwrite=True))
+        coefficients = self._learn_outputs(loss, features, alphas, overwrite=True)
+        self._store_coefficients(coefficients)
         return self
 
-    @available_if(_learns_in_chunks)  # type: ignore[untyped-decorator]
+    @available_if(learns_in_chunks)  # type: ignore[untyped-decorator]
     @refuse_other_keywords
     @single_threaded
     @restored_on_failure
@@ -387,37 +373,34 @@ class RankRLS(PathModel):
         alphas = check_alphas(np.atleast_1d(self.alpha), "alpha")
         check_same_index(X=X, y=y, groups=groups)
         warn_of_group_names(X, y, groups)
-        is_first = not hasattr(self, "_sums")
-        if is_first:  # forget the groups of an earlier `fit`
+        is_first_chunk = not hasattr(self, "_sums")
+        if is_first_chunk:  # forget the groups of an earlier `fit`
             self.group_columns_: list[str] = []
             self.max_group_size_ = None
-        X = validate_X(self, X, reset=is_first)
-        rule: SumOptions = {
+        X = validate_X(self, X, reset=is_first_chunk)
+        options: SumOptions = {
             "cost": self.cost,
             "ties": self.ties,
             "group_weight": self.group_weight,
             "beta": self.beta,
         }
-        if is_first:
-            sums = BatchSums(**rule)
-            features = fixed_map(self, X)
+        if is_first_chunk:
+            sums = BatchSums(**options)
+            features = make_chunk_features(self, X)
         else:
             sums = self._sums
             features = self._features
-        before = {**sums.rule, "kernel": features.kernel}
-        for name, value in {**rule, "kernel": self.make_kernel()}.items():
-            if value != before[name]:
-                raise ValueError(
-                    f"{name} is {value!r} but was {before[name]!r} in the chunks before; only "
-                    "alpha may change between chunks. Train a clone of the model instead."
-                )
+        check_same_parameters(
+            {**sums.rule, "kernel": features.kernel}, {**options, "kernel": self.make_kernel()}
+        )
         sums.add(features.transform(X), y, groups, sample_weight, whole_groups=whole_groups)
-        if is_first:
+        if is_first_chunk:
             self._store_features(features)
             self._features: FeatureMap = features
             self._sums: BatchSums = sums
         self.output_shape_ = sums.output_shape
-        self._store_coefficients(features.coefficients(sums.coefficients(alphas)[0]))
+        (weights,) = sums.coefficients(alphas)  # of the only alpha
+        self._store_coefficients(features.coefficients(weights))
         self.n_samples_seen_ = sums.n_items
         self.n_pairs_ = sums.n_pairs
         self.solver_ = "primal"
@@ -427,24 +410,23 @@ class RankRLS(PathModel):
     def _prepare(self, X: MatrixLike, target: TrainingTarget) -> RankRLSTask | OutputsTask:
         if has_pairs_of_each_output(target, self.cost, self.ties):
             assert isinstance(target, Relevance)
-            learners = [clone(self) for _ in target.y.T]
-            tasks = [
-                RankRLSTask(learner, *learner._read(X, one_output))
-                for learner, one_output in zip(learners, split_outputs(target), strict=True)
-            ]
+            tasks = []
+            for target_of_output in split_outputs(target):
+                learner = clone(self)
+                tasks.append(learner._prepare(X, target_of_output))
             return OutputsTask(self, target, tasks)
-        return RankRLSTask(self, *self._read(X, target))
-
-    def _read(self, X: MatrixLike, target: TrainingTarget) -> tuple[Matrix, SquaredLoss]:
-        """Validate the items and the target, and build the loss."""
-        check_beta(self.beta)
         X = validate_X(self, X)
+        return RankRLSTask(self, X, self._make_loss(X.shape[0], target))
+
+    def _make_loss(self, n_items: int, target: TrainingTarget) -> SquaredLoss:
+        """Validate the target and build the loss; sets the shape of the outputs."""
+        check_beta(self.beta)
         loss, self.output_shape_ = ranking_loss(
-            X.shape[0], target, self.cost, self.ties, self.group_weight, self.beta
+            n_items, target, self.cost, self.ties, self.group_weight, self.beta
         )
         if target.nuisance is not None:
             self._nuisance_names = target.nuisance.names
-        return X, loss
+        return loss
 
     def _make_features(
         self, X: MatrixLike, loss: SquaredLoss, *, to_fit: bool, keeps_matrix: bool = False
@@ -457,27 +439,27 @@ class RankRLS(PathModel):
         """
         kernel = self.make_kernel()
         is_on_basis = has_basis(self.n_basis, self.basis)
-        features = make_solver_input(
-            kernel,
-            X,
-            choose_method(kernel, X, self.solver, has_basis=is_on_basis),
-            n_basis=self.n_basis,
-            basis=self.basis,
-            random_state=self.random_state,
-            shift_invariant=to_fit and self.beta == 0,
-            explicit=loss.nuisance is not None,
-            keeps_matrix=keeps_matrix,
-        )
-        if loss.nuisance is None:
-            reads_features_once = to_fit and self.beta in (0, 1)
-            if reads_features_once:
-                return features
-            return features.stored()
-        if features.method == "iterative":
+        method = choose_method(kernel, X, self.solver, has_basis=is_on_basis)
+        has_nuisance = loss.nuisance is not None
+        if has_nuisance and method == "iterative":
             raise ValueError(
                 f"X has shape {X.shape}, which needs the iterative solver, and that does not "
                 "support nuisance; reduce the number of columns, or use solver='primal'."
             )
+        features = make_solver_input(
+            kernel,
+            X,
+            method,
+            n_basis=self.n_basis,
+            basis=self.basis,
+            random_state=self.random_state,
+            shift_invariant=to_fit and self.beta == 0,
+            explicit=has_nuisance,
+            keeps_matrix=keeps_matrix,
+        )
+        are_read_once = to_fit and self.beta in (0, 1) and not has_nuisance
+        if are_read_once:
+            return features
         return features.stored()
 
     def _learn_outputs(
@@ -492,9 +474,9 @@ class RankRLS(PathModel):
                 f"alpha has {len(alphas)} values, but y has {n_outputs} outputs; pass a number, or "
                 "a value for each output."
             )
-        distinct, index_of_output = np.unique(alphas, return_inverse=True)
-        coefficients = self._learn(loss, features, distinct, overwrite=overwrite)
-        columns = [coefficients[index, :, k] for k, index in enumerate(index_of_output)]
+        distinct_alphas, alpha_index = np.unique(alphas, return_inverse=True)
+        coefficients = self._learn(loss, features, distinct_alphas, overwrite=overwrite)
+        columns = [coefficients[alpha_index[k], :, k] for k in range(n_outputs)]
         return np.stack(columns, axis=1)
 
     def _learn(
@@ -508,7 +490,7 @@ class RankRLS(PathModel):
             raise ValueError(
                 "alpha=0 needs a direct solver; use solver='primal', or a small alpha such as 1e-9."
             )
-        line = Progress("RankRLS")
+        progress = Progress("RankRLS")
         solutions = minimize(
             features.method,
             loss,
@@ -517,9 +499,9 @@ class RankRLS(PathModel):
             overwrite=overwrite,
             tol=self.tol,
             max_iter=self.max_iter,
-            watch=line.iteration,
+            watch=progress.iteration,
         )
-        line.close()
+        progress.close()
         if not np.isfinite(solutions.coef).all():
             raise ValueError(
                 "the squares of some features or kernel values overflow; scale the features, for "
@@ -531,22 +513,30 @@ class RankRLS(PathModel):
         self._store_features(features.map)
         warn_about_solutions(solutions, self.kernel, self.tol)
         if loss.nuisance is not None and len(alphas) == 1:
-            w = solutions.coef[0, :, 0]
-            if not w.any():
-                warn_explained()
-            effects = nuisance_effects(
-                dense_rows(features.matrix),
-                w,
-                loss.nuisance,
-                loss.times_A,
-                loss.target,
-                loss.graph.groups,
-                float(alphas[0]),
-            )
-            self._store_effects(effects)
-        n_alphas, n, n_outputs = solutions.coef.shape
-        flat = features.coefficients(solutions.coef.transpose(1, 0, 2).reshape(n, -1))
-        return flat.reshape(-1, n_alphas, n_outputs).transpose(1, 0, 2)
+            self._store_nuisance_effects(loss, features, float(alphas[0]), solutions.coef[0, :, 0])
+
+        # weights of the features to coefficients of columns or items, for all alphas and outputs
+        n_alphas, n_features, n_outputs = solutions.coef.shape
+        weight_columns = solutions.coef.transpose(1, 0, 2).reshape(n_features, -1)
+        coefficients = features.coefficients(weight_columns)
+        return coefficients.reshape(-1, n_alphas, n_outputs).transpose(1, 0, 2)
+
+    def _store_nuisance_effects(
+        self, loss: SquaredLoss, features: SolverInput, alpha: float, w: Array
+    ) -> None:
+        assert loss.nuisance is not None
+        if not w.any():
+            warn_explained()
+        effects = nuisance_effects(
+            dense_rows(features.matrix),
+            w,
+            loss.nuisance,
+            loss.times_A,
+            loss.target,
+            loss.graph.groups,
+            alpha,
+        )
+        self._store_effects(effects)
 
 
 class RankRLSTask(HoldOutTask):
@@ -568,9 +558,11 @@ class RankRLSTask(HoldOutTask):
         self.loss = loss
         self._X = X
         self.refits = False
-        if sp.issparse(X) and (learner.kernel, learner.solver) == ("linear", "auto"):
-            n_products = X.shape[0] * X.shape[1] * min(X.shape)  # of a Gram matrix
-            self.refits = GAIN * PASSES * X.nnz < n_products and loss.nuisance is None
+        may_iterate = learner.kernel == "linear" and learner.solver == "auto"
+        if sp.issparse(X) and may_iterate and loss.nuisance is None:
+            cost_of_gram = X.shape[0] * X.shape[1] * min(X.shape)
+            cost_of_iterations = PASSES * X.nnz
+            self.refits = GAIN * cost_of_iterations < cost_of_gram
         self._limits: IterationLimits = {"tol": learner.tol, "max_iter": learner.max_iter}
 
     @cached_property
@@ -617,7 +609,7 @@ class RankRLSTask(HoldOutTask):
         """By shortcut where there is one."""
         features = self._features_of_folds(len(folds))
         limits = self._limits
-        if self.refits_folds(len(folds)) and len(candidates) > 1:
+        if self.refits_folds(len(folds)) and len(candidates) > 1:  # models that are dropped
             tol = max(self.learner.tol, HELD_OUT_TOL)
             limits = {"tol": tol, "max_iter": SHARED_STEPS}
         return cross_val_scores(self.loss, features, folds, candidates.axes["alpha"], limits)
@@ -625,10 +617,13 @@ class RankRLSTask(HoldOutTask):
     def from_edges(self, edges: PairGraph, candidates: CandidateGrid) -> Array:
         """Scores of all items by refits on the edges."""
         features = self.features
-        loss = self.loss.of_items(np.arange(self.n_rows), edges)
+        loss_of_edges = self.loss.of_items(np.arange(self.n_rows), edges)
         alphas = candidates.axes["alpha"]
-        coef = minimize(features.method, loss, features.matrix, alphas, **self._limits).coef
-        return row_products(features.matrix, coef[:, :, 0].T)
+        solutions = minimize(
+            features.method, loss_of_edges, features.matrix, alphas, **self._limits
+        )
+        weights = solutions.coef[:, :, 0].T  # a column per alpha
+        return row_products(features.matrix, weights)
 
     def needs_refits(self, units: HoldOutUnits) -> bool:
         """Whether `coefficients_without` has to refit the model for each unit."""
@@ -656,15 +651,16 @@ class RankRLSTask(HoldOutTask):
         if not self.has_pairs:
             return super().pairs()
         beta = self.loss.beta
-        scores = np.asarray(self.graph.y)
-        if len(scores) < FEWEST_FOR_PAIRS:
+        y = np.asarray(self.graph.y)
+        n_items = len(y)
+        if n_items < FEWEST_FOR_PAIRS:
             raise ValueError(
-                f"leave-pair-out needs at least {FEWEST_FOR_PAIRS} items, got {len(scores)}: "
+                f"leave-pair-out needs at least {FEWEST_FOR_PAIRS} items, got {n_items}: "
                 "without two of them at least one pair must be left to train on."
             )
         spectrum = self._spectrum(centered=beta == 0)
-        y = scores.reshape(len(scores), -1)
-        return HeldOutPairs(spectrum, y, beta, lambda: self._spectrum(centered=False))
+        output_columns = y.reshape(n_items, -1)
+        return HeldOutPairs(spectrum, output_columns, beta, lambda: self._spectrum(centered=False))
 
     def _spectrum(self, *, centered: bool) -> Spectrum:
         """Of features made for this purpose only, so that a kernel matrix is in memory once."""
@@ -673,18 +669,19 @@ class RankRLSTask(HoldOutTask):
 
     def path(self, alphas: Array) -> RankRLSPath:
         """The models of several alphas, trained on all data."""
-        model: RankRLS = self.learner
-        features = model._make_features(self._X, self.loss, to_fit=True)
-        coefficients = model._learn(self.loss, features, alphas, overwrite=True)
-        return RankRLSPath(model, alphas, coefficients)
+        learner: RankRLS = self.learner
+        features = learner._make_features(self._X, self.loss, to_fit=True)
+        coefficients = learner._learn(self.loss, features, alphas, overwrite=True)
+        return RankRLSPath(learner, alphas, coefficients)
 
     def train(self, **values: ParameterValue) -> RankRLS:
         """RankRLS of one alpha, or of one for each output."""
-        model: RankRLS = self.learner
-        model.alpha = values["alpha"]
+        learner: RankRLS = self.learner
+        learner.alpha = values["alpha"]
         alphas = np.atleast_1d(np.asarray(values["alpha"], dtype=np.float64))
-        model._store_coefficients(model._learn_outputs(self.loss, self.features, alphas))
-        return model
+        coefficients = learner._learn_outputs(self.loss, self.features, alphas)
+        learner._store_coefficients(coefficients)
+        return learner
 
 
 class RankRLSPath(ModelPath):

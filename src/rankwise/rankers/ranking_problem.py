@@ -51,10 +51,10 @@ def ranking_loss(
     if isinstance(target, Preferences):
         graph = check_graph(target.graph, n_items, options)
         scores = None
-        shape: tuple[int, ...] = ()
+        output_shape: tuple[int, ...] = ()
         if graph.has_relevance:
             scores = graph.y
-            shape = scores.shape[1:]
+            output_shape = scores.shape[1:]
         elif beta > 0:
             raise ValueError(
                 f"beta={beta} mixes in regression on scores, but y is a {type(graph).__name__}, "
@@ -62,8 +62,8 @@ def ranking_loss(
             )
     else:
         scores = target.y
-        shape = scores.shape[1:]
-        if shape == (1,):
+        output_shape = scores.shape[1:]
+        if output_shape == (1,):
             scores = scores[:, 0]
         graph = ScoreGraph(replace(target, y=scores), **options)
     loss = SquaredLoss(graph, beta, scores, nuisance_columns(target, graph))
@@ -73,7 +73,7 @@ def ranking_loss(
             f"nuisance is for beta=0 and one output; got beta={beta} and targets of shape "
             f"{loss.target.shape}. Use beta=0 and fit a model for each column of y."
         )
-    return loss, shape
+    return loss, output_shape
 
 
 def nuisance_columns(target: TrainingTarget, graph: PreferenceGraph) -> Array | None:
@@ -120,19 +120,19 @@ def compared_graph(
         return check_graph(graph, n_items, {"group_weight": group_weight})
     target = replace(target, y=one_output(learner, target.y))
     cost = "sign"
-    if ties == "include":
+    if ties == "include":  # only this cost has pairs of equal score
         cost = "magnitude"
     return ScoreGraph(target, cost=cost, ties=ties, group_weight=group_weight)
 
 
 def one_output(learner: str, y: Array) -> Array:
     """Scores of one output as a flat array; several outputs raise an error."""
-    shape = y.shape
-    if len(shape) != 2:
+    if y.ndim != 2:
         return y
-    if shape[1] > 1:
+    n_outputs = y.shape[1]
+    if n_outputs > 1:
         raise ValueError(
-            f"y has shape {shape}; {learner} learns one output, so fit a model for each "
+            f"y has shape {y.shape}; {learner} learns one output, so fit a model for each "
             "column (RankRLS learns several at once)."
         )
     return np.asarray(column_or_1d(y, warn=True))

@@ -104,13 +104,14 @@ class OutputsTask(HoldOutTask):
 
     def train(self, **values: ParameterValue) -> BaseEstimator:
         """The learner with the coefficients of all outputs."""
-        alphas = np.broadcast_to(values["alpha"], len(self.tasks))
+        alpha_of_output = np.broadcast_to(values["alpha"], len(self.tasks))
         models = [
-            task.train(alpha=float(alpha)) for task, alpha in zip(self.tasks, alphas, strict=True)
+            task.train(alpha=float(alpha))
+            for task, alpha in zip(self.tasks, alpha_of_output, strict=True)
         ]
         learner = self.learner
         parameters = learner.get_params(deep=False)
-        vars(learner).update(vars(models[0]))
+        vars(learner).update(vars(models[0]))  # fitted attributes that all outputs share
         vars(learner).update(parameters)
         learner.alpha = values["alpha"]
         self._store_outputs(learner, [model._coefficient_columns for model in models])
@@ -121,12 +122,15 @@ class OutputsTask(HoldOutTask):
     def path(self, alphas: Array) -> ModelPath:
         """The models of several alphas, trained on all data."""
         paths = [task.path(alphas) for task in self.tasks]
+        path_of_first_output = paths[0]
         coefficients = np.concatenate([path.coefficients for path in paths], axis=2)
         learner = self.learner
-        vars(learner).update(vars(paths[0].model(0)))
-        self._store_outputs(learner, list(coefficients[0].T[:, :, None]))
-        return type(paths[0])(learner, alphas, coefficients)
+        # fitted attributes that all outputs share
+        vars(learner).update(vars(path_of_first_output.model(0)))
+        columns_of_first_alpha = list(coefficients[0].T[:, :, None])
+        self._store_outputs(learner, columns_of_first_alpha)
+        return type(path_of_first_output)(learner, alphas, coefficients)
 
-    def _store_outputs(self, learner: PathModel, columns: list[Array]) -> None:
+    def _store_outputs(self, learner: PathModel, columns_of_outputs: list[Array]) -> None:
         learner.output_shape_ = self.output_shape
-        learner._store_coefficients(np.hstack(columns))
+        learner._store_coefficients(np.hstack(columns_of_outputs))
