@@ -198,7 +198,7 @@ def permutation_importance(
         raise metric.undefined_error(f"for each of the {n_groups} groups", "Check y and groups.")
 
     def values_with_permuted_column(j: int, order: Indices) -> Array:
-        """The metric in each group if column j is in another order."""
+        # The metric in each group if column j is in another order
         predicted = predict_items(model, with_permuted_column(X, j, order), groups)
         scores = np.asarray(predicted, np.float64).reshape(data.score.shape)
         return metric.by_group(Ranking(targets, scores)).values

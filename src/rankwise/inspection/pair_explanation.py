@@ -185,7 +185,7 @@ def pair_contributions(
     order_with_exchanged_pair[group.positions] = group.positions[::-1]
 
     def difference_of_scores(own_columns: frozenset[int]) -> float:
-        """First minus second score, if both items exchange their values in all other columns."""
+        # First minus second score, if both items exchange their values in all other columns
         mixed_rows = rows
         for j in differing_columns:
             if j not in own_columns:
@@ -280,7 +280,8 @@ def _shapley_values(
     computed: dict[frozenset[int], float] = {}
 
     def half_value(coalition: frozenset[int]) -> float:
-        # All columns have the value d and no columns −d, so that halves of them differ by d
+        # All columns have the value d, the difference to explain, and no columns have −d. With
+        # halves of the values the contributions sum to d
         if coalition not in computed:
             computed[coalition] = value_of_coalition(coalition) / 2
         return computed[coalition]

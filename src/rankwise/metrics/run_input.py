@@ -59,7 +59,8 @@ def read_runs(runs: RunsInput) -> dict[str, ByQuery]:
         if not _is_one_run(runs):
             by_name = cast("Mapping[str, RunInput]", runs)
             return {str(name): read_run(run, str(name)) for name, run in by_name.items()}
-    return {SINGLE_RUN: read_run(cast("RunInput", runs), SINGLE_RUN)}
+    unnamed_run = cast("RunInput", runs)
+    return {SINGLE_RUN: read_run(unnamed_run, SINGLE_RUN)}
 
 
 def read_run(run: RunInput, name: str) -> ByQuery:

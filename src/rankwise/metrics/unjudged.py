@@ -339,13 +339,13 @@ def _query_problem(query: RankedQuery, metric: RunMetric, n_grades: int) -> Unju
     n_places = max(len(ranking) for ranking in query.rankings)
     if metric.k is not None:
         n_places = metric.k
-    weight_of_place = _place_values(metric, n_places)
+    weight_of_place = _weights_of_places(metric, n_places)
     if metric.kind in ("mrr", "success"):
         return first_relevant_query(query, weight_of_place, metric.min_relevant_grade)
     return linear_query(query, weight_of_place, metric.min_relevant_grade)
 
 
-def _place_values(metric: RunMetric, n_places: int) -> Array:
+def _weights_of_places(metric: RunMetric, n_places: int) -> Array:
     """Contribution of a relevant document at each place."""
     if metric.kind == "p":
         return np.full(n_places, 1.0 / n_places)

@@ -141,10 +141,10 @@ def permutation_test(
     candidates = task.candidate_alphas(alphas)
     plan = resolve_cv(task, cv, [metric])
     if plan.name == PAIR:
-        mean_scores_of = _leave_pair_out_scores(task, candidates, metric)
+        mean_scores_of = _make_mean_scores_of_pairs(task, candidates, metric)
     else:
         problem = PermutedProblem(estimator, X, candidates, plan, metric)
-        mean_scores_of = _hold_out_scores(problem, target, task.graph)
+        mean_scores_of = _make_mean_scores_of_folds(problem, target, task.graph)
 
     # Score of the best alpha for each permutation; the first is the original order
     n_alphas = len(candidates)
@@ -188,7 +188,7 @@ def _best_over_alphas(scores: Array, metric: Metric) -> Array:
 MeanScores = Callable[[Indices], Array]
 
 
-def _leave_pair_out_scores(
+def _make_mean_scores_of_pairs(
     task: HoldOutTask, candidates: CandidateGrid, metric: Metric
 ) -> MeanScores:
     """Mean scores of permutations of y by leave-pair-out, all from one decomposition."""
@@ -219,7 +219,7 @@ class PermutedProblem(NamedTuple):
         return nanmean(result.by_group[self.metric.name])
 
 
-def _hold_out_scores(
+def _make_mean_scores_of_folds(
     problem: PermutedProblem, target: TrainingTarget, graph: PreferenceGraph
 ) -> MeanScores:
     """Mean scores of permutations of y by the folds of a plan.

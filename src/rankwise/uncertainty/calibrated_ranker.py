@@ -390,13 +390,15 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         ndarray of shape (n_items,)
             Standard errors.
         """
-        # Root of the covariance of the scores minus the mean score of the group
+        # Root F of the covariance F Fᵀ of the scores; below, of the scores minus the mean score of
+        # their group
         root = self.jackknife().spread(X, groups).root
         codes = encode_groups(groups, len(root)).codes
         for rows in indices_by_group(codes):
             mean_of_group = root[rows].mean(axis=0)
             root[rows] -= mean_of_group
-        return np.asarray(np.linalg.norm(root, axis=1))
+        standard_error = np.linalg.norm(root, axis=1)
+        return np.asarray(standard_error)
 
     def jackknife(self) -> Jackknife:
         """Return the standard errors of the coefficients and scores.
@@ -791,7 +793,7 @@ def fit_probability_map(difference: Array, error: Array) -> ProbabilityMap:
     target = (n_pairs + 1) / (n_pairs + 2)  # Platt's scaling
 
     def loss_and_gradient(parameters: Array) -> tuple[float, Array]:
-        """Cross entropy of P = σ(s d / √(1 + c e²)) with the target, and its gradient."""
+        # Cross entropy of P = σ(s d / √(1 + c e²)) with the target, and its gradient
         s, c = parameters
         squared_width = 1 + c * e**2
         width = np.sqrt(squared_width)

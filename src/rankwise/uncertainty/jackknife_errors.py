@@ -283,6 +283,7 @@ class Jackknife:
         """Standard error of each coefficient."""
         if self.root is None:
             raise ValueError("the model was refitted without folds and has no coefficients.")
+        # The covariance is F Fᵀ with the root F, so a variance is the squared norm of a row
         return np.asarray(np.linalg.norm(self.root, axis=1))
 
     @single_threaded
@@ -713,7 +714,7 @@ def make_units(graph: PreferenceGraph, units: Units, *, beta: float = 0.0) -> Ho
         unit_of_row = np.arange(n_rows)
     members = indices_by_group(unit_of_row)
     if not of_edges and beta == 0:
-        has_pairs = graph.degrees != 0
+        has_pairs = graph.degrees != 0  # without regression other items have no effect
         members = [rows for rows in members if has_pairs[rows].any()]
     if len(members) < 2:
         number = "none"
