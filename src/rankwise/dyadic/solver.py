@@ -147,38 +147,36 @@ class DyadicProblem:
 
         If ρ is small, ``1 − H`` is the sum of its own terms, which do not cancel.
         """
-        diagonal = self._diagonalization
-        row_vectors = diagonal.row_vectors
-        column_vectors = diagonal.column_vectors
-        eigenvalues = diagonal.eigenvalues
-        target = self._centered_target
-        if column_vectors is not None:
-            target = target @ column_vectors  # (n_rows, n_directions)
-        squared_vectors = np.square(row_vectors)
-        # The part of the target, and of the unit vector of each row, outside of the row vectors.
-        target_off_span = target - row_vectors @ diagonal.rotated_target
-        unit_off_span = np.maximum(1.0 - squared_vectors.sum(axis=1, keepdims=True), 0.0)
-
+        column_vectors = self._diagonalization.column_vectors
         held_out = np.empty((len(alphas), *self.loss.shape))
         ridge_penalties = self._ridge_penalties(alphas, n_rows=self.loss.shape[0] - 1)
         for alpha_index, penalty in enumerate(ridge_penalties):
-            # Leave-one-out of ridge regression, in two forms, so that no difference cancels.
-            if penalty > diagonal.largest_eigenvalue:
-                shrinkage = eigenvalues / (penalty + eigenvalues)
-                leverage = squared_vectors @ shrinkage
-                fitted = row_vectors @ (shrinkage * diagonal.rotated_target)
-                scores = (fitted - leverage * target) / (1.0 - leverage)
-            else:
-                one_minus_shrinkage = penalty / (penalty + eigenvalues)
-                one_minus_leverage = unit_off_span + squared_vectors @ one_minus_shrinkage
-                residual = target_off_span + row_vectors @ (
-                    one_minus_shrinkage * diagonal.rotated_target
-                )
-                scores = target - residual / one_minus_leverage
-            if column_vectors is not None:
-                scores = scores @ column_vectors.T  # back to (n_rows, n_columns)
+            scores = self._leave_row_out_in_column_directions(penalty)
+            if column_vectors is not None:  # from directions to columns
+                scores = scores @ column_vectors.T
             held_out[alpha_index] = scores
         return held_out.transpose(1, 2, 0)
+
+    def _leave_row_out_in_column_directions(self, penalty: float) -> Array:
+        """``F V`` of `leave_row_out_scores`, shape (q, b)."""
+        diagonal = self._diagonalization
+        eigenvalues = diagonal.eigenvalues
+        row_vectors = diagonal.row_vectors
+        squared_vectors = self._squared_row_vectors
+        target = self._target_of_column_directions
+
+        # Leave-one-out of ridge regression, in two forms, so that no difference cancels.
+        if penalty > diagonal.largest_eigenvalue:
+            shrinkage = eigenvalues / (penalty + eigenvalues)
+            leverage = squared_vectors @ shrinkage
+            fitted = row_vectors @ (shrinkage * diagonal.rotated_target)
+            return np.asarray((fitted - leverage * target) / (1.0 - leverage))
+        one_minus_shrinkage = penalty / (penalty + eigenvalues)
+        length_off_span = np.maximum(1.0 - squared_vectors.sum(axis=1, keepdims=True), 0.0)
+        one_minus_leverage = length_off_span + squared_vectors @ one_minus_shrinkage
+        shrunk_target = row_vectors @ (one_minus_shrinkage * diagonal.rotated_target)
+        residual = self._target_off_rows + shrunk_target
+        return np.asarray(target - residual / one_minus_leverage)
 
     def leave_column_out_scores(self, alphas: Array) -> Array:
         """Scores of each column by models without it, minus the mean score of the other columns.
@@ -240,10 +238,8 @@ class DyadicProblem:
         one_minus_shrinkage = penalty / (penalty + eigenvalues)
         length_off_span = np.maximum(centered_length - squared_vectors.sum(axis=0), 0.0)
         length_minus_leverage = length_off_span + one_minus_shrinkage @ squared_vectors
-        residual = (
-            self._target_off_columns
-            + (one_minus_shrinkage * diagonal.rotated_target) @ column_vectors.T
-        )
+        shrunk_target = (one_minus_shrinkage * diagonal.rotated_target) @ column_vectors.T
+        residual = self._target_off_columns + shrunk_target
         return np.asarray(target / centered_length - residual / length_minus_leverage)
 
     def _leave_column_out_weights(self, penalty: float, directions: Array) -> Array:
@@ -277,6 +273,25 @@ class DyadicProblem:
     def _centered_target(self) -> Array:
         """``Y C``."""
         return np.asarray(self.loss.Y - self.loss.Y.mean(axis=1, keepdims=True))
+
+    @cached_property
+    def _target_of_column_directions(self) -> Array:
+        """``Y C V``, shape (q, b)."""
+        column_vectors = self._diagonalization.column_vectors
+        if column_vectors is None:
+            return self._centered_target
+        return np.asarray(self._centered_target @ column_vectors)
+
+    @cached_property
+    def _target_off_rows(self) -> Array:
+        """The part of ``Y C V`` outside of U, shape (q, b)."""
+        projected_target = self._diagonalization.row_vectors @ self._diagonalization.rotated_target
+        return np.asarray(self._target_of_column_directions - projected_target)
+
+    @cached_property
+    def _squared_row_vectors(self) -> Array:
+        """``U∘U``, shape (q, a)."""
+        return np.square(self._diagonalization.row_vectors)
 
     @cached_property
     def _target_of_row_directions(self) -> Array:
