@@ -20,7 +20,6 @@ FUNCTIONS_ABOVE_THE_LIMITS = 0  # may fall, and never rise: split the function i
 
 # Two modules that name each other's types only. A new pair needs a reason here.
 TYPES_OF_EACH_OTHER = {
-    ("graphs.base", "graphs.pair_graph"),  # every graph lists its edges as a PairGraph
     ("leaderboard.board", "leaderboard.render"),
     ("leaderboard.render_scores", "leaderboard.score_board", "leaderboard.score_notes"),
 }

@@ -33,7 +33,7 @@ from rankwise.distributed.totals import Totals, merge_in_tree
 from rankwise.distributed.workers import check_workers
 from rankwise.fitted_schema import fitted_schema
 from rankwise.graphs import PreferenceGraph, ScoreGraph
-from rankwise.graphs.pair_graph import GROUP_WEIGHTS
+from rankwise.graphs.edges import GROUP_WEIGHTS
 from rankwise.kernels.basis import basis_map
 from rankwise.kernels.feature_maps import ColumnFeatures, FeatureMap
 from rankwise.kernels.kernel import KernelName

@@ -1,7 +1,6 @@
 """Preference graphs: which items are preferred to which, by how much and how weighty."""
 
-from rankwise.graphs.base import GraphDescription, PreferenceGraph
-from rankwise.graphs.pair_graph import PairGraph
+from rankwise.graphs.base import GraphDescription, PairGraph, PreferenceGraph
 from rankwise.graphs.score_graph import ScoreGraph
 from rankwise.graphs.survival_graph import SurvivalGraph
 

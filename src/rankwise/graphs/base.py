@@ -1,9 +1,13 @@
-"""PreferenceGraph: base class that derives everything from the list of a graph's edges."""
+"""PreferenceGraph, the base class of graphs, and PairGraph, the list of a graph's edges.
+
+They are in one module because each needs the other: every graph lists its edges as a PairGraph, and
+the base class derives everything else from that list.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,13 +16,11 @@ from scipy.sparse.csgraph import connected_components
 
 from rankwise.arrays import Array, Indices
 from rankwise.caching import cached_property
+from rankwise.graphs.edges import COSTS, GROUP_WEIGHTS, EdgeArrays, read_edges
 from rankwise.graphs.laplacian_roots import CholeskyRoot, GraphRoot
-from rankwise.groups import Groups
+from rankwise.groups import Groups, encode_groups
 from rankwise.runtime.memory import check_matrix_fits
-from rankwise.validation import check_weights
-
-if TYPE_CHECKING:
-    from rankwise.graphs.pair_graph import PairGraph
+from rankwise.validation import check_option, check_weights
 
 PREFERENCE_METRICS = ("disagreement", "concordance")
 """Metrics that need preferences between items only, not a relevance of each item."""
@@ -421,6 +423,246 @@ class PreferenceGraph(ABC):
             n_isolated_items=int((component_sizes == 1).sum()),
             total_weight=self.total_weight,
         )
+
+
+class PairGraph(PreferenceGraph):
+    """Explicit preferences: item ``winner[k]`` beats item ``loser[k]`` by ``magnitude[k]``.
+
+    Use it as y if items were compared two at a time. There may be several edges between two items,
+    also in opposite directions ([RankRLS09] section 2.1: the preference graph is a multigraph).
+
+    Parameters
+    ----------
+    winner, loser : array-like of int or str, shape (n_edges,)
+        Row numbers of the items in X, or names: then the rows of X are the rows of `items`.
+    magnitude : array-like of shape (n_edges,), default=None
+        By how much the winner is preferred; 1 if None. Zero is a tie.
+    weight : array-like of shape (n_edges,), default=None
+        Positive weights of the edges; 1 if None.
+    n_items : int, default=None
+        Number of rows of X; the largest row number plus one if None.
+    cost : {"magnitude", "sign", "relative"}, default="magnitude"
+        "magnitude": f_winner − f_loser should be the magnitude (equation 21); "sign": it should be
+        1, or 0 for a tie (equation 20); "relative": it should be the magnitude, and the weight is
+        divided by the square of the magnitude (equation 22).
+    groups : array-like of shape (n_items,), default=None
+        Group labels of the items. Cross-validation holds out these groups, together with the edges
+        between a held-out group and another group ([RankRLS09] section 3.3). If None, the connected
+        components are the groups.
+    group_weight : {"pairs", "groups"}, default="pairs"
+        "pairs": edges have their weights; "groups": all groups have equal weight, and the weight of
+        an edge is divided by the sum of the weights in the group of its winner ([RankRLS09] end of
+        section 2.4).
+    items : array-like of shape (n_items,), default=None
+        Names of the items in the order of the rows of X. If winner and loser are names, None means
+        their distinct names in increasing order.
+
+    Examples
+    --------
+    >>> graph = PairGraph([0, 0, 1], [1, 2, 2], magnitude=[1, 2, 1])
+    >>> graph.n_items, graph.n_pairs
+    (3, 3)
+    >>> graph.divergence
+    array([ 3.,  0., -3.])
+    >>> PairGraph(["Cleo", "Ann"], ["Ann", "Bob"]).items
+    array(['Ann', 'Bob', 'Cleo'], dtype='<U4')
+    """
+
+    def __init__(
+        self,
+        winner: ArrayLike,
+        loser: ArrayLike,
+        magnitude: ArrayLike | None = None,
+        weight: ArrayLike | None = None,
+        n_items: int | None = None,
+        *,
+        cost: str = "magnitude",
+        groups: ArrayLike | None = None,
+        items: ArrayLike | None = None,
+        group_weight: str = "pairs",
+    ) -> None:
+        check_option("cost", cost, COSTS)
+        check_option("group_weight", group_weight, GROUP_WEIGHTS)
+        edges, n_items, item_names = read_edges(winner, loser, magnitude, weight, n_items, items)
+        item_groups = None
+        if groups is not None:
+            item_groups = encode_groups(groups, n_items)
+        self._set_attributes(edges, n_items, cost, item_groups, group_weight, item_names)
+        if cost == "relative" and self.n_pairs and not 0 < self.total_weight < np.inf:
+            raise ValueError(
+                "cost='relative' divides weights by the squares of the magnitudes, and these "
+                "overflow or vanish; drop ties, whose magnitude is 0, and multiply all magnitudes "
+                "by one factor that brings them nearer to 1."
+            )
+
+    @classmethod
+    def from_arrays(
+        cls,
+        edges: EdgeArrays,
+        n_items: int,
+        *,
+        cost: str,
+        groups: Groups | None,
+        group_weight: str = "pairs",
+        items: NDArray[Any] | None = None,
+    ) -> PairGraph:
+        """Make a graph of arrays and options that are checked already.
+
+        Parameters
+        ----------
+        edges : EdgeArrays
+            Winner, loser, magnitude and weight of each edge.
+        n_items : int
+            Number of items.
+        cost, groups, group_weight, items
+            As in `PairGraph`; groups are encoded.
+
+        Returns
+        -------
+        PairGraph
+            The graph.
+        """
+        graph = cls.__new__(cls)
+        graph._set_attributes(edges, n_items, cost, groups, group_weight, items)
+        return graph
+
+    def _set_attributes(
+        self,
+        edges: EdgeArrays,
+        n_items: int,
+        cost: str,
+        groups: Groups | None,
+        group_weight: str,
+        items: NDArray[Any] | None,
+    ) -> None:
+        self.winner = edges.winner
+        self.loser = edges.loser
+        self.magnitude = edges.magnitude
+        self.weight = edges.weight
+        self.n_items = n_items
+        self.n_pairs = len(edges.winner)
+        self.cost = cost
+        self.group_weight = group_weight
+        self.item_groups = groups
+        self._items = items
+
+    def __repr__(self) -> str:
+        description = f"{self.n_items} items, {self.n_pairs} edges"
+        if self.has_groups:
+            description += f", {self.n_groups} groups"
+        return f"<PairGraph of {description}>"
+
+    @property
+    def items(self) -> NDArray[Any]:
+        """Names of the items; row numbers if the items have no names."""
+        if self._items is None:
+            return np.arange(self.n_items)
+        return self._items
+
+    @property
+    def has_groups(self) -> bool:
+        """Whether `groups` was passed; if not, the connected components are the groups."""
+        return self.item_groups is not None
+
+    @cached_property
+    def edge_target(self) -> Array:
+        """δ_k, the value that f_winner − f_loser should have."""
+        if self.cost == "sign":
+            return np.asarray(np.sign(self.magnitude))
+        return self.magnitude
+
+    @cached_property
+    def preference_weight(self) -> Array:
+        """ω_k without the division by ``cost="relative"``: the weight in evaluations."""
+        if self.group_weight == "pairs":
+            return self.weight
+        group_of_edge = self.groups[self.winner]
+        total_weight = np.bincount(group_of_edge, self.weight)
+        return np.asarray(self.weight / total_weight[group_of_edge])
+
+    @cached_property
+    def edge_weight(self) -> Array:
+        """ω_k."""
+        if self.cost != "relative":
+            return self.preference_weight
+        with np.errstate(over="ignore", under="ignore", divide="ignore"):
+            return np.asarray(self.preference_weight / self.magnitude**2)
+
+    def subset(self, items: Indices) -> PairGraph:
+        """The graph of these items and the edges between them; item ``items[k]`` becomes item k.
+
+        Parameters
+        ----------
+        items : ndarray of int
+            Row numbers of the items.
+
+        Returns
+        -------
+        PairGraph
+            A new graph.
+        """
+        new_number = np.full(self.n_items, -1)  # -1 for items outside the subset
+        new_number[items] = np.arange(len(items))
+        winner = new_number[self.winner]
+        loser = new_number[self.loser]
+        is_in_subset = (winner >= 0) & (loser >= 0)
+        edges = EdgeArrays(winner, loser, self.magnitude, self.weight).take(is_in_subset)
+        groups = self.item_groups
+        if groups is not None:
+            groups = groups.take(items)
+        names = self._items
+        if names is not None:
+            names = names[items]
+        return PairGraph.from_arrays(
+            edges,
+            len(items),
+            cost=self.cost,
+            groups=groups,
+            group_weight=self.group_weight,
+            items=names,
+        )
+
+    def with_edges(self, edges: NDArray[Any], factor: Array | None = None) -> PairGraph:
+        """The graph of all items and the selected edges.
+
+        Parameters
+        ----------
+        edges : ndarray of int or bool
+            Numbers of the edges, or a mask.
+        factor : ndarray of shape (n_edges,), optional
+            Factors of the weights of all edges of this graph.
+
+        Returns
+        -------
+        PairGraph
+            A new graph.
+        """
+        weight = self.weight
+        if factor is not None:
+            weight = weight * factor
+        all_edges = EdgeArrays(self.winner, self.loser, self.magnitude, weight)
+        return PairGraph.from_arrays(
+            all_edges.take(edges),
+            self.n_items,
+            cost=self.cost,
+            groups=self.item_groups,
+            group_weight=self.group_weight,
+            items=self._items,
+        )
+
+    def pairs(self) -> PairGraph:
+        """The graph itself.
+
+        Returns
+        -------
+        PairGraph
+            This graph.
+        """
+        return self
+
+    @property
+    def _edges(self) -> PairGraph:
+        return self  # not cached, so that the graph has no reference to itself
 
 
 class GraphDescription(NamedTuple):

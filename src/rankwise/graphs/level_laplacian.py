@@ -87,7 +87,7 @@ class LevelLaplacian:
         """``Rᵀ L R`` and ``Rᵀ t`` of dense R in one pass over blocks of rows."""
         levels = self.levels
         group_factors = self.pair_weights * levels.group_size
-        if levels.n_levels == levels.n_items:  # every level is one item
+        if levels.n_levels == levels.n_items:  # every level is one item, its own mean
             items_of_groups = Partition(levels.group[levels.of_item], group_factors)
             return nested_scatter(R, [items_of_groups], t, levels.weight)
         partitions = [Partition(levels.of_item, self.within)]

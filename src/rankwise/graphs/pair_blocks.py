@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from rankwise.arrays import Array, Indices
-from rankwise.graphs.base import PreferenceGraph
-from rankwise.graphs.pair_graph import EdgeArrays, PairGraph
+from rankwise.graphs.base import PairGraph, PreferenceGraph
+from rankwise.graphs.edges import EdgeArrays
 from rankwise.graphs.score_graph import ScoreGraph
 from rankwise.groups import group_sums
 

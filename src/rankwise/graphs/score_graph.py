@@ -16,11 +16,11 @@ from numpy.typing import ArrayLike
 
 from rankwise.arrays import Array, Indices
 from rankwise.caching import cached_property
-from rankwise.graphs.base import GraphDescription, PreferenceGraph
+from rankwise.graphs.base import GraphDescription, PairGraph, PreferenceGraph
+from rankwise.graphs.edges import COSTS, GROUP_WEIGHTS, EdgeArrays
 from rankwise.graphs.laplacian_roots import GraphRoot, reciprocal_or_zero
 from rankwise.graphs.level_laplacian import LevelLaplacian
 from rankwise.graphs.levels import Levels, find_levels
-from rankwise.graphs.pair_graph import COSTS, GROUP_WEIGHTS, EdgeArrays, PairGraph
 from rankwise.graphs.supervision import Relevance, check_weight_ratio, read_relevance
 from rankwise.groups import Groups, group_sums
 from rankwise.runtime.memory import check_matrix_fits

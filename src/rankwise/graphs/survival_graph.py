@@ -14,10 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankwise.arrays import Array, Indices, take_weights, weights_or_ones
 from rankwise.caching import cached_property
-from rankwise.graphs.base import GraphDescription, PreferenceGraph
+from rankwise.graphs.base import GraphDescription, PairGraph, PreferenceGraph
 from rankwise.graphs.laplacian_roots import GraphRoot
 from rankwise.graphs.pair_blocks import PairBlock, edges_of_blocks, pair_blocks, partner_blocks
-from rankwise.graphs.pair_graph import PairGraph
 from rankwise.graphs.time_levels import SurvivalRoot, TimeLevels, WhitenedRows
 from rankwise.graphs.violated_pairs import (
     OrderedPairs,

@@ -85,19 +85,20 @@ class TimeLevels:
     def sum_later(self, values: Array) -> Array:
         """Sum of the values of the later levels of the group, for each level."""
         sums = np.zeros_like(values)
-        sums[1:] = values[:-1]
+        sums[1:] = values[:-1]  # of the next later level; levels are sorted by falling time
         for start, stop in itertools.pairwise(self.group_bounds.tolist()):
-            sums[start] = 0.0
+            sums[start] = 0.0  # nothing is later than the first level of a group
             cumulate_rows(sums[start:stop])
         return sums
 
     def sum_earlier(self, values: Array) -> Array:
         """Sum of the values of the earlier levels of the group, for each level."""
         sums = np.zeros_like(values)
-        sums[:-1] = values[1:]
+        sums[:-1] = values[1:]  # of the next earlier level; levels are sorted by falling time
         for start, stop in itertools.pairwise(self.group_bounds.tolist()):
-            sums[stop - 1] = 0.0
-            cumulate_rows(sums[start:stop][::-1])
+            sums[stop - 1] = 0.0  # nothing is earlier than the last level of a group
+            from_last_to_first = sums[start:stop][::-1]
+            cumulate_rows(from_last_to_first)
         return sums
 
     @property

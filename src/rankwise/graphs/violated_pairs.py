@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from rankwise._compiled import count_violated, sort_by_group, sort_in_groups, sum_violated
 from rankwise.arrays import Array, Indices
 from rankwise.caching import cached_property
-from rankwise.graphs.base import PreferenceGraph
-from rankwise.graphs.pair_graph import PairGraph
+from rankwise.graphs.base import PairGraph, PreferenceGraph
 from rankwise.graphs.score_graph import ScoreGraph
 
 SMALL_GROUP = 200  # largest mean size of groups that are sorted one by one

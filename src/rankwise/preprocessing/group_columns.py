@@ -272,6 +272,7 @@ def _are_same_groups(column: Groups, groups: Groups) -> bool:
     """Whether the rows form the same groups, with other labels."""
     if column.n_groups != groups.n_groups:
         return False
+    # the code of the column in one row of each group, which all rows of the group must have
     code_of_group = np.empty(groups.n_groups, dtype=np.intp)
     code_of_group[groups.codes] = column.codes
     return np.array_equal(code_of_group[groups.codes], column.codes)
