@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import heapq
+import itertools
 from collections.abc import Collection, Hashable, Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -61,7 +62,7 @@ class GroupSample:
 
     n_groups: int = 1000
     labels: Collection[Hashable] | None = None
-    _pieces: dict[Hashable, list[GroupRows]] = field(default_factory=dict, init=False)
+    _batches_of_group: dict[Hashable, list[GroupRows]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         check_int("n_groups", self.n_groups, "0 for no sample")
@@ -69,7 +70,7 @@ class GroupSample:
     @property
     def n_rows(self) -> int:
         """Number of rows in the sample."""
-        return sum(len(rows.y) for pieces in self._pieces.values() for rows in pieces)
+        return sum(len(group_rows.y) for group_rows in self._all_batches())
 
     def add(self, X: MatrixLike, y: ArrayLike, groups: ArrayLike) -> Self:
         """Add a batch of rows; rows of groups outside the sample are dropped.
@@ -90,40 +91,48 @@ class GroupSample:
         """
         if self.n_groups == 0:
             return self
-        matrix = X if sp.issparse(X) else np.asarray(X)
+        if not sp.issparse(X):
+            X = np.asarray(X)
         relevance = np.asarray(y, dtype=np.float64)
-        columns = relevance.reshape(len(relevance), -1)
-        encoded = encode_groups(groups, len(columns))
+        output_columns = relevance.reshape(len(relevance), -1)
+        encoded = encode_groups(groups, len(relevance))
         labels = encoded.labels.tolist()
         self._draw_again(labels)
-        is_drawn = np.array([label in self._pieces for label in labels])
-        drawn_rows = np.flatnonzero(is_drawn[encoded.codes])
-        for part in indices_by_group(encoded.codes[drawn_rows]):
-            if len(part):
-                rows = drawn_rows[part]
-                label = labels[encoded.codes[rows[0]]]
-                self._pieces[label].append(GroupRows(matrix[rows], columns[rows]))
+        rows_of_groups = indices_by_group(encoded.codes)
+        for label, rows in zip(labels, rows_of_groups, strict=True):
+            if label in self._batches_of_group:
+                self._batches_of_group[label].append(GroupRows(X[rows], output_columns[rows]))
         return self
 
     def merge(self, other: GroupSample) -> Self:
         """Add the sample of other batches; the other sample is left unchanged."""
-        self._draw_again(other._pieces)
-        for label, pieces in other._pieces.items():
-            if label in self._pieces:
-                self._pieces[label].extend(pieces)
+        self._draw_again(other._batches_of_group)
+        for label, batches in other._batches_of_group.items():
+            if label in self._batches_of_group:
+                self._batches_of_group[label].extend(batches)
         return self
 
     def rows(self) -> tuple[Matrix, Array, Labels]:
         """X, y (with outputs in columns) and group labels of the sample."""
-        matrices = [piece.X for pieces in self._pieces.values() for piece in pieces]
-        relevance = [piece.y for pieces in self._pieces.values() for piece in pieces]
-        sizes = [sum(len(piece.y) for piece in pieces) for pieces in self._pieces.values()]
-        labels: Labels = np.array(list(self._pieces))
-        if labels.tolist() != list(self._pieces):  # labels of several types
-            labels = np.empty(len(sizes), dtype=object)
-            labels[:] = list(self._pieces)
-        stack = sp.vstack if any(map(sp.issparse, matrices)) else np.vstack
-        return stack(matrices), np.vstack(relevance), np.repeat(labels, sizes)
+        matrices = [group_rows.X for group_rows in self._all_batches()]
+        y = np.vstack([group_rows.y for group_rows in self._all_batches()])
+        if any(sp.issparse(matrix) for matrix in matrices):
+            X = sp.vstack(matrices)
+        else:
+            X = np.vstack(matrices)
+
+        group_labels = list(self._batches_of_group)
+        group_sizes = []
+        for batches in self._batches_of_group.values():
+            group_sizes.append(sum(len(group_rows.y) for group_rows in batches))
+        labels: Labels = np.array(group_labels)
+        if labels.tolist() != group_labels:  # of several types, which NumPy made one
+            labels = np.empty(len(group_labels), dtype=object)
+            labels[:] = group_labels
+        return X, y, np.repeat(labels, group_sizes)
+
+    def _all_batches(self) -> list[GroupRows]:
+        return list(itertools.chain.from_iterable(self._batches_of_group.values()))
 
     def _draw_again(self, new_labels: Iterable[Hashable]) -> None:
         """Draw the sample from its groups and new ones.
@@ -131,12 +140,13 @@ class GroupSample:
         The largest hash value in a full sample only decreases, so a group that is in the sample at
         the end was in it from its first row.
         """
-        if self.labels is not None:
-            drawn: Iterable[Hashable] = [label for label in new_labels if label in self.labels]
-            drawn = dict.fromkeys([*self._pieces, *drawn])
+        if self.labels is None:
+            candidates = [*self._batches_of_group, *new_labels]
+            drawn: Iterable[Hashable] = sample_labels(candidates, self.n_groups)
         else:
-            drawn = sample_labels([*self._pieces, *new_labels], self.n_groups)
-        self._pieces = {label: self._pieces.get(label, []) for label in drawn}
+            new_drawn = [label for label in new_labels if label in self.labels]
+            drawn = dict.fromkeys([*self._batches_of_group, *new_drawn])  # each once
+        self._batches_of_group = {label: self._batches_of_group.get(label, []) for label in drawn}
 
 
 def sample_labels(labels: Iterable[Hashable], n_groups: int) -> list[Hashable]:
@@ -187,7 +197,8 @@ class AlphaSelection:
     @property
     def best_score(self) -> float:
         """The metric of the selected alpha."""
-        return float(self.mean_score[self.alphas == self.alpha][0])
+        is_selected = self.alphas == self.alpha
+        return float(self.mean_score[is_selected][0])
 
 
 def select_alpha(
@@ -223,21 +234,28 @@ def select_alpha(
     if alphas is not None:
         candidates = check_alphas(alphas, "alphas")
     X, y, labels = sample.rows()
-    outputs = y if statistics.output_shape else y[:, 0]
-    held_out = statistics.held_out(X, outputs, labels, candidates)
-    groups = encode_groups(labels, len(y))
-    columns = held_out.reshape(len(y), y.shape[1], len(candidates))
-    values = metric_by_group(metric, y, groups, None, columns).mean(axis=2)
-    check_defined(metric, values)
-    mean_score = nanmean(values)
-    gain = mean_score if metric.greater_is_better else -mean_score
+    n_rows, n_outputs = y.shape
+    sample_y = y
+    if statistics.output_shape == ():
+        sample_y = y[:, 0]
+    held_out_scores = statistics.held_out(X, sample_y, labels, candidates)
+
+    # the metric of each group and candidate, a mean over the outputs
+    groups = encode_groups(labels, n_rows)
+    held_out_scores = held_out_scores.reshape(n_rows, n_outputs, len(candidates))
+    group_score = metric_by_group(metric, y, groups, None, held_out_scores).mean(axis=2)
+    check_defined(metric, group_score)
+    mean_score = nanmean(group_score)
+    gain = mean_score
+    if not metric.greater_is_better:
+        gain = -mean_score
     best = CandidateGrid({"alpha": candidates}).best(gain)
     path = statistics.solve(candidates[[best]])
     return AlphaSelection(
         alpha=float(candidates[best]),
         alphas=candidates,
         mean_score=mean_score,
-        group_score=values,
+        group_score=group_score,
         groups=groups.labels,
         metric=metric,
         weights=path.coefficients[0],
