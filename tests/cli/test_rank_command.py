@@ -82,3 +82,14 @@ def test_a_column_of_people_who_voted_often_is_named_unless_it_is_used(tmp_path)
         assert "taster_id has" not in run("rank", file, *options).stderr
     file.write_text("\n".join(["winner,loser,taster_id", *(f"a,b,{k}" for k in range(5)), "b,a,9"]))
     assert "taster_id has" not in run("rank", file).stderr  # one vote of each
+
+
+def test_comparisons_without_header_have_numbered_columns(tmp_path):
+    rows = ["Ann,Bob", "Bob,Cleo", "Cleo,Ann", "Ann,Bob"]
+    named = tmp_path / "named.csv"
+    named.write_text("\n".join(["winner,loser", *rows]))
+    bare = tmp_path / "bare.csv"
+    bare.write_text("\n".join(rows))
+    done = run("rank", bare, "--no-header", "--winner", "0", "--loser", "1")
+    assert done.exit_code == 0, done.output
+    assert done.stdout == run("rank", named).stdout

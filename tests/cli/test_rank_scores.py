@@ -145,3 +145,24 @@ def test_comparisons_are_still_comparisons(tmp_path, monkeypatch):
     done = run("games.csv", "--missing", "worst")
     assert done.exit_code == 1
     assert "--missing is for scores over tasks" in done.stderr
+
+
+def test_rank_without_header_names_columns_by_number(tables):
+    tables["long"][["model", "task", "score"]].to_csv("bare.csv", index=False, header=False)
+    columns = ["--item", "0", "--task", "1", "--score", "2"]
+    bare = run("bare.csv", "--no-header", *columns, "--json")
+    assert bare.exit_code == 0
+    assert json.loads(bare.stdout)["rows"] == json.loads(run("long.csv", "--json").stdout)["rows"]
+
+
+def test_rank_explains_leaderboards_with_two_header_lines(tables):
+    """The format of EuroEval: a line of task types above the names, and scores with errors."""
+    lines = ["Task type,,,Sentiment,Reading", "Model,Type,Rank,tweets,wiki"]
+    lines += ["m1,x,1.2@@1.2,60.2 ± 1.4@@60.2,75.5 ± 1.1@@75.5"]
+    Path("two.csv").write_text("\n".join(lines), encoding="utf-8")
+    done = run("two.csv")
+    assert done.exit_code == 1
+    assert "the first line has no names for 2 columns, which have 'Type', 'Rank'" in done.stderr
+    assert "delete the first line" in done.stderr
+    Path("one.csv").write_text("\n".join(lines[1:]), encoding="utf-8")
+    assert "Write one number in each cell" in run("one.csv").stderr

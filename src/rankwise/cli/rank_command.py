@@ -119,7 +119,7 @@ def rank(
     from rankwise.datasets.comparisons import open_comparisons, pairs_from_table
 
     terminal.check_files([pairs, comparisons.item_features, *comparisons.prior], output, page)
-    file = open_comparisons(pairs, comparisons.delimiter)
+    file = open_comparisons(pairs, comparisons.delimiter, header=not comparisons.no_header)
     scores = find_scores(file, pair_columns, comparisons, tasks)
     if scores is not None:
         refuse_options(
@@ -143,7 +143,8 @@ def rank(
     options = _rate_options(rating, comparisons, data)
     boards, backtest_table = _make_boards(data, options, until, evaluate=backtest)
     _write_boards(boards, pairs, output, page)
-    if output is not None or str(page) != "-":
+    page_is_only_output = output is None and str(page) == "-"
+    if not page_is_only_output:
         _print_boards(boards, as_json, is_written=output is not None)
     if backtest_table is not None:
         click.echo(f"\n{backtest_table.title}")
@@ -160,8 +161,8 @@ def _write_boards(boards: Boards, pairs: Path, output: Path | None, page: Path |
     if output is not None:
         files.append((output, _boards_text(boards, format_of(output))))
     if page is not None:
-        title = board_title(pairs)
-        files.append((page, board_page(boards.get(None, boards), title=title).text))
+        one_board_or_all = boards.get(None, boards)
+        files.append((page, board_page(one_board_or_all, title=board_title(pairs)).text))
     terminal.write_texts(files)
 
 
@@ -174,7 +175,8 @@ def _note_people(file: TableFile, columns: PairColumns) -> None:
     for position, name in enumerate(file.names):
         if name.lower() in columns_with_role or not is_person(name):
             continue
-        codes, people = distinct_cells(file.read([position], [])[position])
+        column = file.read([position], [])[position]
+        codes, people = distinct_cells(column)
         rows_per_person = len(codes) / len(people)
         if len(people) > 1 and rows_per_person >= MIN_ROWS_PER_PERSON:
             terminal.note(
@@ -270,7 +272,8 @@ def _make_boards(
         backtest_table = result.table()
         if data.groups is None:
             return {None: result.board}, backtest_table
-    return _rate(data.take(is_before).compact()[0], options), backtest_table
+    data_before, _ = data.take(is_before).compact()
+    return _rate(data_before, options), backtest_table
 
 
 def _rate(data: PairData, options: RateOptions) -> Boards:
@@ -286,37 +289,40 @@ def _print_boards(boards: Boards, as_json: bool, is_written: bool) -> None:
     """Print the boards as JSON, or as tables unless they are written to a file."""
     if as_json:
         documents = {label: board.to_dict() for label, board in boards.items()}
-        terminal.print_json(documents.get(None, documents))
+        one_board_or_all = documents.get(None, documents)
+        terminal.print_json(one_board_or_all)
     elif not is_written:
-        for table in _titled(boards):
+        for table in _tables_of_boards(boards):
             if table.title:
                 click.echo(f"\n{one_line(table.title)}")
             terminal.print_table(table)
 
 
-def _titled(boards: Boards) -> list[TextTable]:
+def _tables_of_boards(boards: Boards) -> list[TextTable]:
     """The tables of all boards, the first of each under the name of its group."""
     from rankwise.leaderboard.render import tables
 
-    titled = []
-    for label, board in boards.items():
-        first, *others = tables(board)
-        titled += [replace(first, title="" if label is None else str(label)), *others]
-    return titled
+    tables_with_titles = []
+    for group, board in boards.items():
+        first_table, *further_tables = tables(board)
+        title = "" if group is None else str(group)
+        tables_with_titles += [replace(first_table, title=title), *further_tables]
+    return tables_with_titles
 
 
 def _boards_text(boards: Boards, format: str) -> str:
     """All boards in one text; in CSV with a column of the groups."""
-    if None in boards:
+    has_groups = None not in boards
+    if not has_groups:
         return boards[None].to_text(format)
     if format == "json":
-        documents = {str(label): board.to_dict() for label, board in boards.items()}
+        documents = {str(group): board.to_dict() for group, board in boards.items()}
         return json.dumps(documents, indent=2, ensure_ascii=False) + "\n"
     if format != "csv":
-        return join_tables(_titled(boards), format)
-    columns = next(iter(boards.values())).columns
-    rows = [[label, *row] for label, board in boards.items() for row in board.rows]
-    return csv_text(["group", *columns], rows)
+        return join_tables(_tables_of_boards(boards), format)
+    any_board = next(iter(boards.values()))
+    rows = [[group, *row] for group, board in boards.items() for row in board.rows]
+    return csv_text(["group", *any_board.columns], rows)
 
 
 def _read_prior(file: Path, item: str) -> Prior:
@@ -325,10 +331,10 @@ def _read_prior(file: Path, item: str) -> Prior:
     from rankwise.frames import frame_columns
 
     data = read_ranking(file, target=None, group=None, id=item, as_frame=True)
-    columns = frame_columns(data.frame) or {}
-    if "rating" in columns:
-        columns = {file.stem: columns["rating"]}
-    return {"item": data.ids, **columns}
+    ratings = frame_columns(data.frame) or {}  # by name
+    if "rating" in ratings:
+        ratings = {file.stem: ratings["rating"]}
+    return {"item": data.ids, **ratings}
 
 
 def _read_features(comparisons: ComparisonOptions, pairs: PairData) -> Matrix | None:

@@ -24,6 +24,7 @@ class ComparisonOptions:
     cluster: str | None
     covariates: tuple[str, ...]
     delimiter: str | None
+    no_header: bool
     item_features: Path | None
     prior: tuple[Path, ...]
     item: str | None
@@ -126,6 +127,13 @@ comparison_options = option_group(
         section=COMPARISONS,
         is_advanced=True,
         help="Column separator of a text table; detected by default.",
+    ),
+    option(
+        "--no-header",
+        is_flag=True,
+        section=COMPARISONS,
+        is_advanced=True,
+        help="The first line has no names; columns are called 0, 1, 2, …",
     ),
     option(
         "--prior",

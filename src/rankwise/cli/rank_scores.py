@@ -25,12 +25,12 @@ OPTIONS_OF_COMPARISONS = {
     for field in fields(record)
 }
 OPTIONS_OF_COMPARISONS |= {"until", "backtest"}
-OPTIONS_OF_COMPARISONS -= {"item", "delimiter", "confidence"}  # scores have them, too
+OPTIONS_OF_COMPARISONS -= {"item", "delimiter", "no_header", "confidence"}  # of scores, too
 OPTIONS_OF_COMPARISONS.remove("weight")  # has a message of its own
 OPTIONS_OF_TASKS = {field.name for field in fields(TaskOptions)}
 
 
-class ScoreFile(NamedTuple):
+class TaskScoreFile(NamedTuple):
     """A file with scores over tasks, and its columns.
 
     Attributes
@@ -53,23 +53,71 @@ class ScoreFile(NamedTuple):
 
 def find_scores(
     file: TableFile, pairs: PairOptions, comparisons: ComparisonOptions, tasks: TaskOptions
-) -> ScoreFile | None:
+) -> TaskScoreFile | None:
     """Return the columns of scores over tasks; None if the file has comparisons."""
-    score = split_names(tasks.score)
-    if tasks.task is not None or score:
-        return _named_columns(file, comparisons, tasks, score)
+    score_columns = split_names(tasks.score)
+    if tasks.task is not None or score_columns:
+        return _find_named_columns(file, comparisons, tasks, score_columns)
     if not pairs.is_empty() or comparisons.are_named() or _has_comparisons(file):
         return None
-    return _long_columns(file, comparisons) or _wide_columns(file, comparisons, tasks)
+    scores = _recognize_one_score_per_row(file, comparisons)
+    if scores is not None:
+        return scores
+    _refuse_scores_with_errors(file)
+    scores = _recognize_one_model_per_row(file, comparisons, tasks)
+    if scores is None:
+        _refuse_second_header_line(file)
+    return scores
 
 
-def _named_columns(
+def _refuse_scores_with_errors(file: TableFile) -> None:
+    """Refuse cells such as 60.2 ± 1.4: other columns would be read as the scores."""
+    from rankwise.datasets.vocabulary import shown_value
+
+    for name, cell in _first_row(file):
+        if "±" in cell:
+            raise ValueError(
+                f"{file.path}: column {shown_value(name)} has texts such as {shown_value(cell)}. "
+                "Write one number in each cell, without its error, or name the columns of the "
+                "scores with --item and --score."
+            )
+
+
+def _refuse_second_header_line(file: TableFile) -> None:
+    """Refuse a first line without the names of columns, which the second line may have."""
+    from rankwise.datasets.vocabulary import shown_value
+
+    cells_without_name = [cell for name, cell in _first_row(file) if not name and cell]
+    if len(cells_without_name) >= 2:
+        raise ValueError(
+            f"{file.path}: the first line has no names for {len(cells_without_name)} columns, "
+            f"which have {join_words(map(shown_value, cells_without_name), 3)} in the second "
+            "line. If the names are in the second line, as in leaderboards with two header lines, "
+            "delete the first line; otherwise complete the names."
+        )
+
+
+def _first_row(file: TableFile) -> list[tuple[str, str]]:
+    """Names and cells of the first row of a text file; empty for other formats."""
+    from rankwise.datasets.delimited_table import DelimitedTable
+
+    if not isinstance(file, DelimitedTable):
+        return []
+    for record in file.records():
+        if record.cells:  # a blank line has none
+            return list(zip(file.names, record.cells, strict=True))
+    return []
+
+
+def _find_named_columns(
     file: TableFile, comparisons: ComparisonOptions, tasks: TaskOptions, score: list[str]
-) -> ScoreFile:
+) -> TaskScoreFile:
     """Return the columns that options name; others are recognized by their names."""
     item = comparisons.item or usual_name(file, "item")
     if item is None:
-        raise ValueError(f"pass --item, the column of the models; the columns are {_names(file)}.")
+        raise ValueError(
+            f"pass --item, the column of the models; the columns are {_list_of_names(file)}."
+        )
     task = tasks.task
     if task is None and len(score) == 1:
         task = usual_name(file, "task")
@@ -79,10 +127,10 @@ def _named_columns(
         score_name = usual_name(file, "score")
         if score_name is None:
             raise ValueError(
-                f"pass --score, the column of the scores; the columns are {_names(file)}."
+                f"pass --score, the column of the scores; the columns are {_list_of_names(file)}."
             )
         score = [score_name]
-    return ScoreFile(file, item, task, score)
+    return TaskScoreFile(file, item, task, score)
 
 
 def _has_comparisons(file: TableFile) -> bool:
@@ -92,14 +140,17 @@ def _has_comparisons(file: TableFile) -> bool:
 
     if isinstance(file, PreflibTable):
         return True
-    lowercase = {name.lower() for name in file.names}
-    if lowercase & {"winner", "loser", "ranking", "place"}:
+    lowercase_names = {name.lower() for name in file.names}
+    if lowercase_names & {"winner", "loser", "ranking", "place"}:
         return True
-    return bool(infer_columns(validate_columns({}), file.names)[1])
+    _, recognized_columns = infer_columns(validate_columns({}), file.names)
+    return recognized_columns != ""
 
 
-def _long_columns(file: TableFile, comparisons: ComparisonOptions) -> ScoreFile | None:
-    """Recognize one score a row by the names of the columns."""
+def _recognize_one_score_per_row(
+    file: TableFile, comparisons: ComparisonOptions
+) -> TaskScoreFile | None:
+    """Recognize columns of models, tasks and scores by their names."""
     item = comparisons.item or usual_name(file, "item")
     task = usual_name(file, "task")
     score = usual_name(file, "score")
@@ -109,7 +160,7 @@ def _long_columns(file: TableFile, comparisons: ComparisonOptions) -> ScoreFile 
         f"{score!r} is read as the scores of {item!r} on {task!r}; change it with --item, --task "
         "and --score."
     )
-    return ScoreFile(file, item, task, [score])
+    return TaskScoreFile(file, item, task, [score])
 
 
 class WideColumns(NamedTuple):
@@ -130,11 +181,11 @@ class WideColumns(NamedTuple):
     others: list[str]
 
 
-def _wide_columns(
+def _recognize_one_model_per_row(
     file: TableFile, comparisons: ComparisonOptions, options: TaskOptions
-) -> ScoreFile | None:
-    """Recognize one model a row: a column of models, and columns of numbers."""
-    item, tasks, others = _sort_columns(file, comparisons.item, options.seed)
+) -> TaskScoreFile | None:
+    """Recognize a column of models, and columns of numbers, one for each task."""
+    item, tasks, others = _find_wide_columns(file, comparisons.item, options.seed)
     if item is None or not tasks:
         return None
     if item == usual_name(file, "task"):
@@ -142,40 +193,50 @@ def _wide_columns(
             f"the rows of {file.path} look like tasks ({item!r}), and its columns like models; "
             f"transpose the table, or rename {item!r} if its values are models."
         )
-    rows = count(file.n_rows(), "model")
-    if options.seed is not None:
-        rows = count(file.n_rows(), "row")
+    noun_of_rows = "model" if options.seed is None else "row"
     left_out = ""
     if others:
         left_out = f", without {join_words(others, 3)}"
     terminal.note(
-        f"the table is read as scores of {rows} ({item!r}) on {count(len(tasks), 'task')} "
-        f"({join_words(tasks, 3)}){left_out}; change it with --item and --score."
+        f"the table is read as scores of {count(file.n_rows(), noun_of_rows)} ({item!r}) on "
+        f"{count(len(tasks), 'task')} ({join_words(tasks, 3)}){left_out}; change it with --item "
+        "and --score."
     )
-    return ScoreFile(file, item, None, tasks)
+    return TaskScoreFile(file, item, None, tasks)
 
 
-def _sort_columns(file: TableFile, item: str | None, seed: str | None) -> WideColumns:
+def _find_wide_columns(file: TableFile, item: str | None, seed: str | None) -> WideColumns:
     """Find the column of models and the columns of tasks."""
     from rankwise.datasets.column_values import is_number
 
     columns = file.read([], range(len(file.names)))
-    numeric = [name for at, name in enumerate(file.names) if is_number(columns[at].type)]
-    texts = [name for name in file.names if name not in numeric]
+    number_columns = []
+    text_columns = []
+    for position, name in enumerate(file.names):
+        if is_number(columns[position].type):
+            number_columns.append(name)
+        else:
+            text_columns.append(name)
     item = item or usual_name(file, "item")
-    if item is None and len(texts) == 1 and len(numeric) >= LEAST_TASKS:
-        (item,) = texts
-    candidates = [name for name in numeric if name not in (item, seed)]
-    tasks = [name for name in candidates if not is_summary(name)]
-    others = [name for name in texts if name != item]
-    others += [name for name in candidates if is_summary(name)]
+    if item is None and len(text_columns) == 1 and len(number_columns) >= LEAST_TASKS:
+        item = text_columns[0]
+
+    tasks = []
+    others = [name for name in text_columns if name != item]
+    for name in number_columns:
+        if name in (item, seed):
+            continue
+        if is_summary(name):
+            others.append(name)
+        else:
+            tasks.append(name)
     return WideColumns(item, tasks, others)
 
 
 def is_summary(name: str) -> bool:
     """Whether a column summarizes others or describes the model, by the first word of its name."""
-    words = re.findall(r"[a-z]+", name.lower())
-    return bool(words) and words[0] in SUMMARY_WORDS
+    first_word = re.search(r"[a-z]+", name.lower())
+    return first_word is not None and first_word[0] in SUMMARY_WORDS
 
 
 def usual_name(file: TableFile, role: str) -> str | None:
@@ -185,12 +246,12 @@ def usual_name(file: TableFile, role: str) -> str | None:
     return usual_column(file.names, role)
 
 
-def _names(file: TableFile) -> str:
+def _list_of_names(file: TableFile) -> str:
     return join_words(file.names)
 
 
 def rate_file(
-    scores: ScoreFile, tasks: TaskOptions, weight: str | None, confidence: float
+    scores: TaskScoreFile, tasks: TaskOptions, weight: str | None, confidence: float
 ) -> TaskLeaderboard:
     """Rate the models of a file."""
     from rankwise.leaderboard.score_options import ScoreOptions
@@ -202,8 +263,6 @@ def rate_file(
     lower_is_better: bool | list[str] = split_names(tasks.lower_is_better)
     if lower_is_better == ["all"]:
         lower_is_better = True
-    labels = [scores.item, scores.task, tasks.seed, tasks.family]
-    numbers = [*scores.score, tasks.task_weight]
     columns = ScoreColumns(
         item=scores.item,
         task=scores.task,
@@ -222,28 +281,33 @@ def rate_file(
         baseline=tasks.baseline,
         confidence=confidence,
     )
-    return rate_frame(_read_columns(scores.file, labels, numbers), columns, options)
+    frame = _read_columns(
+        scores.file,
+        label_columns=[scores.item, scores.task, tasks.seed, tasks.family],
+        number_columns=[*scores.score, tasks.task_weight],
+    )
+    return rate_frame(frame, columns, options)
 
 
 def _read_columns(
-    file: TableFile, labels: list[str | None], numbers: list[str | None]
+    file: TableFile, label_columns: list[str | None], number_columns: list[str | None]
 ) -> dict[str, object]:
-    """Read columns of labels as text, and columns of numbers as numbers."""
+    """Read columns of labels as text, and columns of numbers as numbers; None is no column."""
     from rankwise.datasets.column_values import label_column
 
-    text_positions = _positions(file, labels)
-    number_positions = _positions(file, numbers)
-    columns = file.read(text_positions, number_positions)
-    read: dict[str, object] = {}
-    for at in text_positions:
-        read[file.names[at]] = label_column(columns[at])
-    for at in number_positions:
-        read[file.names[at]] = columns[at]
-    return read
+    label_positions = _positions_of_columns(file, label_columns)
+    number_positions = _positions_of_columns(file, number_columns)
+    columns = file.read(label_positions, number_positions)
+    values_of_column: dict[str, object] = {}
+    for position in label_positions:
+        values_of_column[file.names[position]] = label_column(columns[position])
+    for position in number_positions:
+        values_of_column[file.names[position]] = columns[position]
+    return values_of_column
 
 
-def _positions(file: TableFile, names: list[str | None]) -> list[int]:
-    """Positions of columns; names are compared regardless of case."""
+def _positions_of_columns(file: TableFile, names: list[str | None]) -> list[int]:
+    """Positions of columns; None is no column."""
     from rankwise.validation import suggestion
 
     positions = []
@@ -253,7 +317,7 @@ def _positions(file: TableFile, names: list[str | None]) -> list[int]:
         if name not in file.names:
             raise ValueError(
                 f"{file.path} has no column {name!r}{suggestion(name, file.names)} The columns "
-                f"are {_names(file)}."
+                f"are {_list_of_names(file)}."
             )
         positions.append(file.names.index(name))
     return positions

@@ -196,11 +196,22 @@ def pairs_from_frame(frame: Any, **columns: Unpack[PairColumns]) -> PairData:
     return pairs_from_table(FrameTable(values_of_column), columns)
 
 
-def open_comparisons(path: PathLike, delimiter: str | None = None) -> TableFile:
-    """Open a file of comparisons or rankings; see `read_pairs` for the parameters."""
+def open_comparisons(
+    path: PathLike, delimiter: str | None = None, header: bool = True
+) -> TableFile:
+    """Open a file of comparisons or rankings.
+
+    Parameters
+    ----------
+    path, delimiter
+        As in `read_pairs`.
+    header : bool, default=True
+        Whether the first line of a text has the column names. If not, the columns are called 0, 1,
+        and so on.
+    """
     if is_preflib(path):
         return PreflibTable(os.fspath(path))
-    return open_table(os.fspath(path), delimiter)
+    return open_table(os.fspath(path), delimiter, header=header)
 
 
 def pairs_from_table(table: TableFile, columns: PairColumns) -> PairData:

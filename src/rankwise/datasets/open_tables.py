@@ -18,9 +18,11 @@ HEAD_BYTES = 1 << 16  # read to recognize the format
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
-def open_table(path: str, delimiter: str | None = None, decimal: str | None = None) -> TableFile:
+def open_table(
+    path: str, delimiter: str | None = None, decimal: str | None = None, header: bool = True
+) -> TableFile:
     """Open a table and read its column names; see `read_ranking` for the parameters."""
-    table = open_unless_letor(path, delimiter, decimal)
+    table = open_unless_letor(path, delimiter, decimal, header)
     if table is None:
         problem = "svmlight rows (LETOR), expected a table with a line of column names."
         raise TableFormatError(path, None, problem)
