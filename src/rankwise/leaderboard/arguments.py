@@ -137,16 +137,12 @@ def check_clusters(data: PairData, clusters: ArrayLike | None, intervals: bool) 
     """
     if clusters is None:
         clusters = data.judges if data.clusters is None else data.clusters
-        if clusters is None:
-            if intervals and _are_races(data.winner[:RACE_ROWS], data.loser[:RACE_ROWS]):
-                warn_user(
-                    "the comparisons look like races split into pairs, which are not independent, "
-                    "so the intervals are too narrow; name the races with cluster=, or pass the "
-                    "rankings themselves (ranking=, item=, place=)."
-                )
+        if clusters is not None and len(np.unique(clusters)) < 2:
             return None
-        if len(np.unique(clusters)) < 2:
-            return None
+    if clusters is None:
+        if intervals:
+            _warn_about_races(data)
+        return None
     encoded = encode_labels("clusters", clusters, data.n_pairs)
     if intervals and encoded.n_groups < 2:
         raise ValueError(
@@ -156,28 +152,42 @@ def check_clusters(data: PairData, clusters: ArrayLike | None, intervals: bool) 
     return encoded.codes
 
 
+def _warn_about_races(data: PairData) -> None:
+    if _are_races(data.winner[:RACE_ROWS], data.loser[:RACE_ROWS]):
+        warn_user(
+            "the comparisons look like races split into pairs, which are not independent, so the "
+            "intervals are too narrow; name the races with cluster=, or pass the rankings "
+            "themselves (ranking=, item=, place=)."
+        )
+
+
 def _are_races(winner: Indices, loser: Indices) -> bool:
     """Whether many rows are pairs of rankings: a beats b, c and d, b beats c and d, c beats d."""
-    is_start = np.append(True, winner[1:] != winner[:-1])
-    starts = np.flatnonzero(is_start)
-    lengths = np.diff(np.append(starts, len(winner)))
-    n_race_rows = 0
+    # Runs of consecutive rows with the same winner.
+    is_first_of_run = np.append(True, winner[1:] != winner[:-1])
+    run_starts = np.flatnonzero(is_first_of_run)
+    run_lengths = np.diff(np.append(run_starts, len(winner)))
+
+    # A race of n + 1 items is n runs: of the length n, n − 1, …, 1, won by items of the first run.
+    def starts_race(run: int, n_beaten: int) -> bool:
+        lengths = run_lengths[run : run + n_beaten]
+        if not np.array_equal(lengths, np.arange(n_beaten, 0, -1)):
+            return False
+        beaten = loser[run_starts[run] : run_starts[run] + n_beaten]
+        later_winners = winner[run_starts[run + 1 : run + n_beaten]]
+        return bool(np.isin(later_winners, beaten).all())
+
     n_races = 0
-    k = 0
-    while k < len(lengths):
-        n_beaten = int(lengths[k])
-        if n_beaten < LEAST_BEATEN:
-            k += 1
-            continue
-        later_winners = winner[starts[k + 1 : k + n_beaten]]
-        beaten = loser[starts[k] : starts[k] + n_beaten]
-        lengths_fall = np.array_equal(lengths[k : k + n_beaten], np.arange(n_beaten, 0, -1))
-        if lengths_fall and np.isin(later_winners, beaten).all():
-            n_race_rows += n_beaten * (n_beaten + 1) // 2
+    n_race_rows = 0
+    run = 0
+    while run < len(run_lengths):
+        n_beaten = int(run_lengths[run])
+        if n_beaten >= LEAST_BEATEN and starts_race(run, n_beaten):
             n_races += 1
-            k += n_beaten
+            n_race_rows += n_beaten * (n_beaten + 1) // 2
+            run += n_beaten
         else:
-            k += 1
+            run += 1
     return n_races >= LEAST_RACES and n_race_rows > RACE_SHARE * len(winner)
 
 

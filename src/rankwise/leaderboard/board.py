@@ -157,20 +157,7 @@ class Leaderboard(RankedBoard):
 
         A rank or tier of None is 0 here, and a low or high of None is NaN.
         """
-        records = self._records
-        rates_all = self.inputs.features is not None or self.inputs.priors is not None
-        is_rated = (records.n > 0) | rates_all
-        if self.comparisons.teams is not None:
-            component_sizes = np.bincount(self.fitted.components)
-            is_rated &= component_sizes[self.fitted.components] > 1
-        rated = RatedItems(
-            items=self.items,
-            ratings=self.ratings,
-            components=self.fitted.components,
-            records=records,
-            is_rated=is_rated,
-            is_ranked=is_rated & (records.n >= self.presentation.min_comparisons),
-        )
+        rated = self._rated_items
         intervals = None
         if self.spread is not None:
             intervals = interval_columns(
@@ -181,6 +168,25 @@ class Leaderboard(RankedBoard):
                 pair_units=self._pair_units,
             )
         return rank_table(rated, intervals, order=self.presentation.order)
+
+    @property
+    def _rated_items(self) -> RatedItems:
+        """Which items are rated and ranked, with their ratings."""
+        n_comparisons = self._records.n
+        components = self.fitted.components
+        has_features_or_prior = self.inputs.features is not None or self.inputs.priors is not None
+        is_rated = (n_comparisons > 0) | has_features_or_prior
+        if self.comparisons.teams is not None:  # an item alone in its component has no own rating
+            component_size = np.bincount(components)[components]
+            is_rated &= component_size > 1
+        return RatedItems(
+            items=self.items,
+            ratings=self.ratings,
+            components=components,
+            records=self._records,
+            is_rated=is_rated,
+            is_ranked=is_rated & (n_comparisons >= self.presentation.min_comparisons),
+        )
 
     @property
     def _n_effective_units(self) -> float:
@@ -197,12 +203,13 @@ class Leaderboard(RankedBoard):
     def _pair_units(self) -> Array | None:
         """Effective number of clusters of each difference; None if clusters are many or unknown."""
         clusters = self.inputs.clusters
-        exact = self.fitted.leave_one_out()
-        if clusters is None or exact is None or len(self) > JOINT_LIMIT:
+        leave_one_out = self.fitted.leave_one_out()
+        if clusters is None or leave_one_out is None:
             return None
-        if self._n_effective_units >= FEW_UNITS:
+        is_needed = self._n_effective_units < FEW_UNITS and len(self) <= JOINT_LIMIT
+        if not is_needed:
             return None
-        return effective_clusters(exact, clusters)
+        return effective_clusters(leave_one_out, clusters)
 
     @property
     def n_clusters(self) -> int | None:
@@ -215,18 +222,20 @@ class Leaderboard(RankedBoard):
     @cached_property
     def prior(self) -> Prior | None:
         """Weight of the prior ratings; None without a prior."""
-        exact = self.fitted.leave_one_out()
-        if self.inputs.priors is None or exact is None:
+        leave_one_out = self.fitted.leave_one_out()
+        if self.inputs.priors is None or leave_one_out is None:
             return None
-        return self.inputs.priors.weigh(self.fitted.ratings, self.scale.factor, exact)
+        return self.inputs.priors.weigh(self.fitted.ratings, self.scale.factor, leave_one_out)
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
         """What a reader must know, one sentence each."""
         notes = []
         if self.prior is not None and self.inputs.priors is not None:
-            texts = [self.prior.note(self.n_comparisons), self.inputs.priors.note]
-            notes.append("; ".join(filter(None, texts)))
+            prior_note = self.prior.note(self.n_comparisons)
+            if self.inputs.priors.note:
+                prior_note += f"; {self.inputs.priors.note}"
+            notes.append(prior_note)
         if self.fitted.note:
             notes.append(self.fitted.note)
         if self.comparisons.teams is not None:
@@ -293,23 +302,25 @@ class Leaderboard(RankedBoard):
         i, j = self.comparable(a, b)
         value = float(self.ratings[i] - self.ratings[j])
         if self.spread is None:
-            return RatingDifference(value, None, None)
-        return self._with_interval(value, self.spread, self.spread.error_of_difference(i, j))
+            return RatingDifference(value, low=None, high=None)
+        error = self.spread.error_of_difference(i, j)
+        return self._with_interval(value, self.spread, error)
 
     def _team_margin(self, a: Side, b: Side) -> RatingDifference:
         """Expected margin of a team over another one."""
-        direction = self.fitted.contrast_of_unknowns(self.contrast(a, b))
-        value = self.scale.factor * float(direction @ self.fitted.unknowns)
+        item_weights = self.contrast(a, b)
+        unknown_weights = self.fitted.contrast_of_unknowns(item_weights)
+        value = self.scale.factor * float(unknown_weights @ self.fitted.unknowns)
         if self.spread is None or self.spread.unknowns is None:
-            return RatingDifference(value, None, None)
-        error = float(np.linalg.norm(direction @ self.spread.unknowns))
+            return RatingDifference(value, low=None, high=None)
+        error = float(np.linalg.norm(unknown_weights @ self.spread.unknowns))
         return self._with_interval(value, self.spread, error)
 
     def _with_interval(
         self, value: float, spread: CovarianceRoot, error: float
     ) -> RatingDifference:
-        width = spread.quantile((1 + self.confidence) / 2) * error
-        return RatingDifference(value, value - width, value + width)
+        half_width = spread.quantile((1 + self.confidence) / 2) * error
+        return RatingDifference(value, low=value - half_width, high=value + half_width)
 
     def above(self, a: Label, b: Label) -> float:
         """Return the probability, by Student's t, that the true rating of a is above that of b.
@@ -329,7 +340,7 @@ class Leaderboard(RankedBoard):
             raise ValueError("the board has no intervals; do not pass intervals=False to rate.")
         value = float(self.ratings[i] - self.ratings[j])
         error = self.spread.error_of_difference(i, j)
-        if error == 0:
+        if error == 0:  # certain: 0, ½ or 1
             return float(np.sign(value) + 1) / 2
         return self.spread.probability(value / error)
 
@@ -368,7 +379,7 @@ class Leaderboard(RankedBoard):
         """
         i, j = self.comparable(a, b)
         if self.ratings[i] < self.ratings[j]:
-            i, j = j, i
+            i, j = j, i  # item i is above
         model = self._model_of_votes
         if model is None:
             raise ValueError(
@@ -386,7 +397,8 @@ class Leaderboard(RankedBoard):
             return by
         check_option("by", by, ("judge", "cluster", "group"))
         data = self.comparisons
-        labels = {"judge": data.judges, "cluster": data.clusters, "group": data.groups}[by]
+        labels_by_column = {"judge": data.judges, "cluster": data.clusters, "group": data.groups}
+        labels = labels_by_column[by]
         if labels is None:
             raise ValueError(f"by={by!r}: the comparisons have no {by}s; pass {by}= to rate.")
         return labels
@@ -422,7 +434,9 @@ class Leaderboard(RankedBoard):
         model = self.fitted
         if not isinstance(model, (LeastSquares, BradleyTerry)):
             return None
-        if self.comparisons.rankings is not None or model.system.n_unknowns > COVARIANCE_LIMIT:
+        has_rankings = self.comparisons.rankings is not None
+        is_too_large = model.system.n_unknowns > COVARIANCE_LIMIT
+        if has_rankings or is_too_large:
             return None
         return model
 
@@ -627,10 +641,10 @@ class Leaderboard(RankedBoard):
         if teams is not None:
             return team_contrast(teams, self.position, first, second)
         i, j = self.comparable(first, second)
-        weights = np.zeros(len(self.items))
-        weights[i] = 1.0
-        weights[j] = -1.0
-        return weights
+        item_weights = np.zeros(len(self.items))
+        item_weights[i] = 1.0
+        item_weights[j] = -1.0
+        return item_weights
 
     def comparable(self, a: object, b: object) -> tuple[int, int]:
         """Return the positions of two items of the same component.

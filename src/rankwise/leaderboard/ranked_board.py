@@ -43,8 +43,8 @@ class RankedBoard(ABC):
     @cached_property
     def rows(self) -> tuple[LeaderboardRow, ...]:
         """Rows by component, the largest first, and rank; items without a rank are last."""
-        lists = [self._row_values(name) for name in LeaderboardRow._fields]
-        return tuple(map(LeaderboardRow._make, zip(*lists, strict=True)))
+        columns = [self._row_values(name) for name in LeaderboardRow._fields]
+        return tuple(LeaderboardRow(*values) for values in zip(*columns, strict=True))
 
     def _row_values(self, name: str) -> list[Any]:
         """Return a column as a list, with None for missing values."""

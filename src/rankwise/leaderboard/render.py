@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -42,13 +43,13 @@ def render(board: Leaderboard, format: str) -> str:
 
 def tables(board: Leaderboard) -> list[TextTable]:
     """Return the board, and effects and judges if it has any; the last table has the footnotes."""
-    shown = [_item_table(board)]
+    text_tables = [_item_table(board)]
     if board.effects:
-        shown.append(_effect_table(board))
+        text_tables.append(_effect_table(board))
     if board.judges:
-        shown.append(_judge_table(board))
-    shown[-1] = replace(shown[-1], notes=footnotes(board))
-    return shown
+        text_tables.append(_judge_table(board))
+    text_tables[-1] = replace(text_tables[-1], notes=footnotes(board))
+    return text_tables
 
 
 def _item_table(board: Leaderboard) -> TextTable:
@@ -61,17 +62,23 @@ def _item_table(board: Leaderboard) -> TextTable:
     header.append("w/t/l")
     if board.n_components > 1:
         header.append("component")
-    separator = [MISSING, MISSING] + [""] * (len(header) - 2)
     digits = rating_digits(board.ratings)
-    rows = []
+    cells = [_item_cells(board, row, digits) for row in board.rows]
+    return TextTable(header, separate_unranked(board.rows, cells), names=(1,))
+
+
+def separate_unranked(rows: Sequence[LeaderboardRow], cells: list[list[str]]) -> list[list[str]]:
+    """Insert a line between the ranked items of a component and those without a rank."""
+    separated = []
     was_ranked = False
-    for row in board.rows:
+    for row, row_cells in zip(rows, cells, strict=True):
         is_ranked = row.rank is not None
         if was_ranked and not is_ranked:
-            rows.append(separator)
+            empty_cells = [""] * (len(row_cells) - 2)
+            separated.append([MISSING, MISSING, *empty_cells])
+        separated.append(row_cells)
         was_ranked = is_ranked
-        rows.append(_item_cells(board, row, digits))
-    return TextTable(header, rows, names=(1,))
+    return separated
 
 
 def _interval_header(board: Leaderboard) -> str:
@@ -83,7 +90,8 @@ def rating_digits(ratings: Array) -> int:
     span = float(np.ptp(ratings))
     if span == 0:
         return 3
-    return min(9, max(0, 3 - math.floor(math.log10(span))))
+    order_of_magnitude = math.floor(math.log10(span))
+    return min(9, max(0, 3 - order_of_magnitude))
 
 
 def _item_cells(board: Leaderboard, row: LeaderboardRow, digits: int) -> list[str]:
@@ -135,13 +143,16 @@ def _effect_table(board: Leaderboard) -> TextTable:
 def _judge_table(board: Leaderboard) -> TextTable:
     """Return the judges with a remark, and those with the lowest agreement."""
 
-    def sort_key(judge: Judge) -> tuple[bool, float]:
+    def remarks_first_then_agreement(judge: Judge) -> tuple[bool, float]:
         has_no_remark = judge.remark == ""
-        return has_no_remark, 1.0 if judge.agreement_high is None else judge.agreement_high
+        if judge.agreement_high is None:
+            return has_no_remark, 1.0
+        return has_no_remark, judge.agreement_high
 
-    judges = sorted(board.judges, key=sort_key)
+    judges = sorted(board.judges, key=remarks_first_then_agreement)
     n_remarks = sum(judge.remark != "" for judge in judges)
-    rows = [_judge_cells(judge) for judge in judges[: max(WORST_JUDGES, n_remarks)]]
+    n_listed = max(WORST_JUDGES, n_remarks)
+    rows = [_judge_cells(judge) for judge in judges[:n_listed]]
     interval = f"{100 * board.confidence:g}%"
     header = ["judge", "n", "agrees", interval, "side bias", interval, "weight", ""]
     return TextTable(header, rows, title="judges with remarks, or with the lowest agreement")
@@ -188,8 +199,8 @@ def explanations(board: Leaderboard) -> list[str]:
 def _column_notes(board: Leaderboard) -> list[str]:
     """Return the meaning of the columns."""
     lines = []
-    exact = board.fitted.leave_one_out()
-    if board.judges and exact is not None and exact.system.is_huge:
+    leave_one_out = board.fitted.leave_one_out()
+    if board.judges and leave_one_out is not None and leave_one_out.system.is_huge:
         lines.append("judges are compared with ratings that include their own votes")
     if board.intervals:
         confidence = f"{100 * board.confidence:g}%"
@@ -219,10 +230,10 @@ def _model_note(board: Leaderboard) -> str:
     """Return the number of comparisons and items, the model and the method of the intervals."""
     rankings = board.comparisons.rankings
     if rankings is None:
-        data = count(board.n_comparisons, "comparison")
+        n_comparisons = count(board.n_comparisons, "comparison")
     else:
-        data = count(rankings.n_rankings, "ranking")
-    text = f"{data} of {count(len(board), 'item')}{_team_sizes(board)} by {board.model}"
+        n_comparisons = count(rankings.n_rankings, "ranking")
+    text = f"{n_comparisons} of {count(len(board), 'item')}{_team_sizes(board)} by {board.model}"
     if board.scales is None:
         text += f", alpha {board.alpha:.3g}"
     if board.intervals:
@@ -250,7 +261,7 @@ def _team_sizes(board: Leaderboard) -> str:
 def _unexplained_notes(board: Leaderboard) -> list[str]:
     """Return the share of the outcomes that ratings explain, and the test of circles."""
     circles = board.circles
-    explained = max(0.0, 100 - 100 * circles.unexplained)
+    explained = max(0.0, 100 - 100 * circles.unexplained)  # percent
     if circles.cyclicity is None:
         return [f"ratings explain {explained:.0f}% of the outcomes"]
     cyclic = f"{100 * circles.cyclicity:.0f}% of mean results"

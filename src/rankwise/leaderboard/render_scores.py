@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,7 +11,14 @@ import numpy as np
 from rankwise.formatting import JsonObject, TextTable, csv_text, join_tables, to_json_values
 from rankwise.leaderboard.inference.ranks import FEW
 from rankwise.leaderboard.inference.task_power import detectable_difference
-from rankwise.leaderboard.render import FORMATS, MISSING, optional_text, rank_range, rating_digits
+from rankwise.leaderboard.render import (
+    FORMATS,
+    MISSING,
+    optional_text,
+    rank_range,
+    rating_digits,
+    separate_unranked,
+)
 from rankwise.leaderboard.score_notes import unit_noun
 from rankwise.validation import check_option
 
@@ -44,24 +52,15 @@ def board_tables(board: TaskLeaderboard) -> list[TextTable]:
     header += ["ranks", "at once", "tier", "tasks", "w/t/l"]
     if board.n_components > 1:
         header.append("part")
-    separator = [MISSING, MISSING] + [""] * (len(header) - 2)
-    rows = []
-    was_ranked = False
-    for row in board.rows:
-        is_ranked = row.rank is not None
-        if was_ranked and not is_ranked:
-            rows.append(separator)
-        was_ranked = is_ranked
-        rows.append(_model_cells(board, row, digits))
-    return [
-        TextTable(header, rows, names=(1,)),
-        TextTable(
-            _TASK_HEADER,
-            _task_rows(board, digits),
-            title=f"{unit_noun(board)} with the largest share of the squared errors",
-            notes=board_footnotes(board),
-        ),
-    ]
+    cells = [_model_cells(board, row, digits) for row in board.rows]
+    model_table = TextTable(header, separate_unranked(board.rows, cells), names=(1,))
+    task_table = TextTable(
+        _TASK_HEADER,
+        _task_rows(board, digits),
+        title=f"{unit_noun(board)} with the largest share of the squared errors",
+        notes=board_footnotes(board),
+    )
+    return [model_table, task_table]
 
 
 _TASK_HEADER = ["task", "weight", "spread", "share", "reversed pairs", "first without it"]
@@ -92,16 +91,15 @@ def _model_cells(board: TaskLeaderboard, row: LeaderboardRow, digits: int) -> li
 def _task_rows(board: TaskLeaderboard, digits: int) -> list[list[str]]:
     rows = []
     for task in board.tasks[:MOST_TASKS]:
-        rows.append(
-            [
-                str(task.task),
-                f"{100 * task.weight:.3g}%",
-                f"{task.spread:.{digits}f}",
-                f"{100 * task.share:.3g}%",
-                str(task.n_reversed),
-                str(task.first_without),
-            ]
-        )
+        cells = [
+            str(task.task),
+            f"{100 * task.weight:.3g}%",
+            f"{task.spread:.{digits}f}",
+            f"{100 * task.share:.3g}%",
+            str(task.n_reversed),
+            str(task.first_without),
+        ]
+        rows.append(cells)
     return rows
 
 
@@ -146,18 +144,19 @@ def _source_text(board: TaskLeaderboard) -> str:
 
 def neighbor_note(board: TaskLeaderboard) -> list[str]:
     """Compare the differences of neighbors with those that such a table detects."""
-    ranked = [board.position(row.item) for row in board.rows if row.rank and row.component == 1]
+    first_component = [row for row in board.rows if row.component == 1]
+    ranked = [board.position(row.item) for row in first_component if row.rank is not None]
     if len(ranked) < 2:
         return []
-    positions = np.array(ranked)
-    upper = positions[:-1]
-    lower = positions[1:]
+
+    differences = []
+    detectable = []
     errors = board.errors.pairs.methods[0]
-    differences = board.ratings[upper] - board.ratings[lower]
-    detectable = [
-        detectable_difference(errors.variance[i, j] ** 0.5, errors.freedom[i, j], board.confidence)
-        for i, j in zip(upper, lower, strict=True)
-    ]
+    for upper, lower in pairwise(ranked):
+        differences.append(board.ratings[upper] - board.ratings[lower])
+        error = errors.variance[upper, lower] ** 0.5
+        freedom = errors.freedom[upper, lower]
+        detectable.append(detectable_difference(error, freedom, board.confidence))
     return [
         f"neighbors differ by {np.median(differences):.3g} (median); such a table detects "
         f"differences of {np.median(detectable):.3g} with 80% power"

@@ -11,6 +11,7 @@ from rankwise.arrays import AnyArray, Array, Indices, Labels, Mask
 from rankwise.caching import cached_property
 from rankwise.formatting import JsonObject
 from rankwise.leaderboard import render_scores
+from rankwise.leaderboard.algebra.team_rows import number_by_size
 from rankwise.leaderboard.inference.missing_cells import choose_cells, missing_excess
 from rankwise.leaderboard.inference.ranks import FEW, RatedItems, WinCounts, rank_table
 from rankwise.leaderboard.inference.ranks_by_pairs import RatingErrors, interval_columns_by_pairs
@@ -93,7 +94,8 @@ class TaskLeaderboard(RankedBoard):
         if table.families is not None:
             units = table.families
             if self.options.balance == "family":
-                weights = weights / np.bincount(units, weights)[units]
+                family_weights = np.bincount(units, weights)
+                weights = weights / family_weights[units]
         return TaskDesign(table.is_observed, weights / weights.mean(), units)
 
     @cached_property
@@ -122,8 +124,8 @@ class TaskLeaderboard(RankedBoard):
         """Errors of all differences of ratings."""
         noise = self.score_errors.seed_noise
         if self.options.tasks == "fixed" and noise is not None:
-            return self.score_errors.of_fixed_tasks(noise)
-        return self.score_errors.of_sample()
+            return self.score_errors.for_fixed_tasks(noise)
+        return self.score_errors.for_sample_of_tasks()
 
     @property
     def is_ranked(self) -> Mask:
@@ -142,26 +144,24 @@ class TaskLeaderboard(RankedBoard):
 
     @cached_property
     def _records(self) -> WinCounts:
+        # Every model against every other one on their common tasks; NaN counts nowhere.
         scores = self.rated_table.scores
         n_tasks = self.design.is_observed.sum(axis=1)
         wins = np.array([np.sum(row > scores) for row in scores])
         losses = np.array([np.sum(row < scores) for row in scores])
-        ties = np.array([np.sum(row == scores) for row in scores]) - n_tasks
-        thin = n_tasks < min(FEW, len(self.rated_table.tasks))
-        return WinCounts(n_tasks, wins, ties, losses, thin)
+        ties_with_itself = n_tasks
+        ties = np.array([np.sum(row == scores) for row in scores]) - ties_with_itself
+        has_few_tasks = n_tasks < min(FEW, len(self.rated_table.tasks))
+        return WinCounts(n_tasks, wins, ties, losses, thin=has_few_tasks)
 
     @cached_property
     @single_threaded
     def columns(self) -> dict[str, AnyArray | None]:
         """The rows by column, for many items; the names are those of `LeaderboardRow`."""
-        components = self.model.components
-        sizes = np.bincount(components)
-        numbers = np.empty(len(sizes), np.intp)
-        numbers[np.argsort(-sizes, kind="stable")] = np.arange(1, len(sizes) + 1)
         rated = RatedItems(
             items=self.items,
             ratings=self.ratings,
-            components=numbers[components],
+            components=number_by_size(self.model.components),
             records=self._records,
             is_rated=self.score_errors.jackknife.is_connected,
             is_ranked=self.is_ranked,
@@ -206,27 +206,31 @@ class TaskLeaderboard(RankedBoard):
 
         It is smaller than their number if weights are unequal or cells are missing.
         """
-        effective = self.score_errors.left_out.effective_units
         ranked = np.flatnonzero(self.is_ranked)
         if len(ranked) < 2:
             return float("nan")
+        effective_units = self.score_errors.left_out.effective_units  # of each difference
         first, second = np.triu_indices(len(ranked), k=1)
-        return float(np.median(effective[ranked[first], ranked[second]]))
+        return float(np.median(effective_units[ranked[first], ranked[second]]))
 
     @cached_property
     @single_threaded
     def noise(self) -> ScoreNoise:
         """Sources of the errors: cells and, with `seed`, repetitions."""
-        cell = float(np.sqrt(self.model.residual_variance))
-        by_seeds = self.score_errors.seed_noise
-        if by_seeds is None:
-            return ScoreNoise(cell, None, None)
-        ranked = np.ix_(self.is_ranked.nonzero()[0], self.is_ranked.nonzero()[0])
-        of_tasks = float(self.score_errors.by_tasks.variance[ranked].sum())
+        cell_error = float(np.sqrt(self.model.residual_variance))
+        seed_noise = self.score_errors.seed_noise
+        if seed_noise is None:
+            return ScoreNoise(cell_error, seed=None, seed_share=None)
+
+        # Share of the seeds in the variance of all differences of ranked models.
+        ranked = np.flatnonzero(self.is_ranked)
+        pairs = np.ix_(ranked, ranked)
+        variance_by_tasks = float(self.score_errors.by_tasks.variance[pairs].sum())
         seed_share = None
-        if of_tasks > 0:
-            seed_share = float(by_seeds.errors.variance[ranked].sum() / of_tasks)
-        return ScoreNoise(cell, float(np.sqrt(by_seeds.variance)), seed_share)
+        if variance_by_tasks > 0:
+            seed_share = float(seed_noise.errors.variance[pairs].sum() / variance_by_tasks)
+        seed_error = float(np.sqrt(seed_noise.variance))
+        return ScoreNoise(cell_error, seed_error, seed_share)
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
@@ -252,18 +256,24 @@ class TaskLeaderboard(RankedBoard):
             For a complete table it is that of Student's paired t-test over the tasks.
         """
         i, j = self._comparable(a, b)
-        difference = float(self.errors.differences(self.ratings[[i, j]])[0, 1])
         value = float(self.ratings[i] - self.ratings[j])
         is_connected = self.score_errors.jackknife.is_connected
         if not (is_connected[i] and is_connected[j]):
-            return ScoreDifference(value, None, None, None, None)
-        n = len(self.items) + 1
-        differences = np.zeros((n, n))
-        differences[i, j] = difference
-        half_width = float(self.errors.pairs.half_widths(i, self.confidence)[j])
-        p_value = float(self.errors.pairs.p_values(differences)[i, j])
-        freedom = float(self.errors.pairs.methods[0].freedom[i, j])
-        return ScoreDifference(value, value - half_width, value + half_width, p_value, freedom)
+            return ScoreDifference(value, low=None, high=None, p_value=None, freedom=None)
+
+        # Tests take a table of all differences; the last row and column is the reference.
+        n_rows = len(self.items) + 1
+        differences = np.zeros((n_rows, n_rows))
+        differences[i, j] = self.errors.differences(self.ratings[[i, j]])[0, 1]
+        pair_errors = self.errors.pairs
+        half_width = float(pair_errors.half_widths(i, self.confidence)[j])
+        return ScoreDifference(
+            value=value,
+            low=value - half_width,
+            high=value + half_width,
+            p_value=float(pair_errors.p_values(differences)[i, j]),
+            freedom=float(pair_errors.methods[0].freedom[i, j]),
+        )
 
     def _comparable(self, a: Hashable, b: Hashable) -> tuple[int, int]:
         """Return the positions of two models that common tasks connect."""
@@ -298,21 +308,27 @@ class TaskLeaderboard(RankedBoard):
         by_tasks = self.score_errors.by_tasks
         error = float(np.sqrt(by_tasks.variance[i, j]))
         freedom = float(by_tasks.freedom[i, j])
-        deviation = error * (freedom + 1) ** 0.5
+        n_effective_tasks = freedom + 1
+        deviation = error * n_effective_tasks**0.5  # of the difference on one task
         detectable = detectable_difference(error, freedom, self.confidence)
+
+        def needed_for(value: float) -> int | None:
+            return tasks_needed(value, deviation, self.confidence)
+
         if difference is not None:
-            n = tasks_needed(difference, deviation, self.confidence)
+            n = needed_for(difference)
             return TasksNeeded(n, n, n, float(difference), detectable)
+
         observed = self.difference(a, b)
-        n = tasks_needed(observed.value, deviation, self.confidence)
-        if observed.low is None or observed.high is None:
-            return TasksNeeded(n, None, None, observed.value, detectable)
-        largest = max(abs(observed.low), abs(observed.high))
-        at_least = tasks_needed(largest, deviation, self.confidence)
+        at_least = None
         at_most = None
-        if observed.low > 0 or observed.high < 0:
-            smallest = min(abs(observed.low), abs(observed.high))
-            at_most = tasks_needed(smallest, deviation, self.confidence)
+        if observed.low is not None and observed.high is not None:
+            ends = (abs(observed.low), abs(observed.high))
+            at_least = needed_for(max(ends))
+            is_significant = observed.low > 0 or observed.high < 0
+            if is_significant:
+                at_most = needed_for(min(ends))
+        n = needed_for(observed.value)
         return TasksNeeded(n, at_least, at_most, observed.value, detectable)
 
     @single_threaded
@@ -337,29 +353,31 @@ class TaskLeaderboard(RankedBoard):
         """
         check_int("n_cells", n_cells, least=1)
         self._check_missing_by_model("next_cells")
-        pairs: list[tuple[Hashable, Hashable]]
-        if between is None:
-            tied = [row.item for row in self.rows if row.best_rank == 1][: MOST_TIED + 1]
-            if len(tied) == 1:
-                tied = [row.item for row in self.rows if row.rank is not None][:2]
-            pairs = [(tied[0], other) for other in tied[1:]]
-        else:
-            pairs = [between]
+        pairs = self._tied_pairs() if between is None else [between]
         contrasts = np.zeros((len(pairs), len(self.items)))
         for row, (a, b) in enumerate(pairs):
             i, j = self._comparable(a, b)
             contrasts[row, i] = 1.0
             contrasts[row, j] = -1.0
+
         models = self.items.tolist()
         tasks = self.rated_table.tasks.tolist()
-        return [
-            SuggestedCell(
+        suggestions = []
+        for choice in choose_cells(self.model, contrasts, n_cells):
+            suggestion = SuggestedCell(
                 item=models[choice.model],
                 task=tasks[choice.task],
                 error_ratio=choice.variance**0.5,
             )
-            for choice in choose_cells(self.model, contrasts, n_cells)
-        ]
+            suggestions.append(suggestion)
+        return suggestions
+
+    def _tied_pairs(self) -> list[tuple[Hashable, Hashable]]:
+        """The best model and each one that is tied with it, or else the next one."""
+        tied = [row.item for row in self.rows if row.best_rank == 1][: MOST_TIED + 1]
+        if len(tied) == 1:
+            tied = [row.item for row in self.rows if row.rank is not None][:2]
+        return [(tied[0], other) for other in tied[1:]]
 
     def cells_to_flip(self, a: Hashable, b: Hashable) -> CellsToFlip:
         """Return the values of the missing cells that would reverse the order of two models.

@@ -33,13 +33,13 @@ LARGEST_RATIO = 5.0  # of 100 times a fraction and the median percentage of the 
 def score_warnings(board: TaskLeaderboard) -> tuple[str, ...]:
     """Return reasons to distrust a board, one sentence each."""
     checks: tuple[Callable[[TaskLeaderboard], Iterator[str]], ...] = (
-        _components,
-        _few_tasks,
-        _constant_scores,
-        _mixed_percentages,
-        _different_units,
-        _reversed_tasks,
-        _deciding_task,
+        _component_warning,
+        _few_tasks_warning,
+        _constant_scores_warning,
+        _mixed_units_in_task_warning,
+        _task_units_warning,
+        _reversed_tasks_warning,
+        _deciding_task_warning,
     )
     return tuple(message for check in checks for message in check(board))
 
@@ -47,12 +47,12 @@ def score_warnings(board: TaskLeaderboard) -> tuple[str, ...]:
 def score_notes(board: TaskLeaderboard) -> tuple[str, ...]:
     """Return what a reader must know about missing cells and seeds, one sentence each."""
     checks: tuple[Callable[[TaskLeaderboard], Iterator[str]], ...] = (
-        _orientation,
-        _nan_rows,
-        _missing_cells,
-        _masking,
-        _curvature,
-        _seeds,
+        _orientation_note,
+        _nan_note,
+        _missing_cells_note,
+        _masking_note,
+        _curvature_note,
+        _seed_note,
     )
     return tuple(message for check in checks for message in check(board))
 
@@ -64,25 +64,27 @@ def unit_noun(board: TaskLeaderboard) -> str:
     return "families"
 
 
-def _components(board: TaskLeaderboard) -> Iterator[str]:
+def _component_warning(board: TaskLeaderboard) -> Iterator[str]:
     if board.n_components > 1:
-        smallest = np.argmin(np.bincount(board.model.components)[board.model.components])
+        components = board.model.components
+        component_size = np.bincount(components)[components]
+        model_of_smallest = board.items[np.argmin(component_size)]
         yield (
             f"the models are in {board.n_components} parts without common tasks "
-            f"({board.items[smallest]!s} is in the smallest); ratings and ranks are valid within a "
+            f"({model_of_smallest!s} is in the smallest); ratings and ranks are valid within a "
             "part only"
         )
 
 
-def _few_tasks(board: TaskLeaderboard) -> Iterator[str]:
+def _few_tasks_warning(board: TaskLeaderboard) -> Iterator[str]:
     n_units = board.design.n_units
     if board.options.tasks == "sample" and n_units < FEW_TASKS:
         noun = unit_noun(board)
         width = _relative_width(n_units, board.confidence)
-        width_of_ten = _relative_width(10, board.confidence)
+        ratio = width / _relative_width(10, board.confidence)
         yield (
             f"an interval from {n_units} {noun} is a rough guess; it is about "
-            f"{width / width_of_ten:.2g} times as wide as from 10 {noun}"
+            f"{ratio:.2g} times as wide as from 10 {noun}"
         )
 
 
@@ -92,7 +94,7 @@ def _relative_width(n_units: int, confidence: float) -> float:
     return float(quantile / np.sqrt(n_units))
 
 
-def _constant_scores(board: TaskLeaderboard) -> Iterator[str]:
+def _constant_scores_warning(board: TaskLeaderboard) -> Iterator[str]:
     scores = board.rated_table.scores
     is_constant = np.nanmax(scores, axis=0) == np.nanmin(scores, axis=0)
     if is_constant.all():
@@ -102,33 +104,40 @@ def _constant_scores(board: TaskLeaderboard) -> Iterator[str]:
         yield f"all models have the same score on {names}; this task does not distinguish models"
 
 
-def _mixed_percentages(board: TaskLeaderboard) -> Iterator[str]:
+def _mixed_units_in_task_warning(board: TaskLeaderboard) -> Iterator[str]:
     """Find models with fractions where the other models have percentages, and the reverse."""
     scores = board.table.scores
     medians = np.nanmedian(scores, axis=0)
-    is_share = np.nanmin(scores, axis=0) >= 0
-    is_percentage = is_share & (medians > 1) & (np.nanmax(scores, axis=0) <= 100)
-    is_fraction = is_share & (medians > 0) & (medians <= 1)
-    in_unit_range = (scores >= 0) & (scores <= 1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = scores / medians
-    looks_like_fraction = is_percentage & in_unit_range & _is_near(100 * ratio)
-    looks_like_percentage = is_fraction & (scores > 1) & (scores <= 100) & _is_near(ratio / 100)
-    for kind, other_kind, looks_like_kind, is_checked in (
-        ("fractions", "percentages", looks_like_fraction, is_percentage),
-        ("percentages", "fractions", looks_like_percentage, is_fraction),
+        ratio_to_median = scores / medians
+
+    # The unit of a task, by its median: percentages or fractions.
+    is_nonnegative = np.nanmin(scores, axis=0) >= 0
+    is_percentage = is_nonnegative & (medians > 1) & (np.nanmax(scores, axis=0) <= 100)
+    is_fraction = is_nonnegative & (medians > 0) & (medians <= 1)
+
+    # Scores in the other unit are near the median after a conversion.
+    in_range_of_fractions = (scores >= 0) & (scores <= 1)
+    in_range_of_percentages = (scores > 1) & (scores <= 100)
+    is_fraction_score = is_percentage & in_range_of_fractions & _is_near_1(100 * ratio_to_median)
+    is_percentage_score = is_fraction & in_range_of_percentages & _is_near_1(ratio_to_median / 100)
+
+    for unit, unit_of_others, is_in_unit, is_checked_task in (
+        ("fractions", "percentages", is_fraction_score, is_percentage),
+        ("percentages", "fractions", is_percentage_score, is_fraction),
     ):
-        n_checked = (board.table.is_observed & is_checked).sum(axis=1)
-        n_alike = looks_like_kind.sum(axis=1)
-        models = board.table.models[(n_alike > 0) & (n_alike >= n_checked / 2)]
+        n_checked = (board.table.is_observed & is_checked_task).sum(axis=1)
+        n_in_unit = is_in_unit.sum(axis=1)
+        is_model_in_unit = (n_in_unit > 0) & (n_in_unit >= n_checked / 2)
+        models = board.table.models[is_model_in_unit]
         if len(models):
             yield (
-                f"the scores of {join_words(models, 3)} look like {kind} where other models have "
-                f"{other_kind}; convert them to the same unit"
+                f"the scores of {join_words(models, 3)} look like {unit} where other models have "
+                f"{unit_of_others}; convert them to the same unit"
             )
 
 
-def _is_near(ratio: Array) -> Mask:
+def _is_near_1(ratio: Array) -> Mask:
     """Whether numbers are of the size of 1."""
     return np.asarray((ratio > 1 / LARGEST_RATIO) & (ratio < LARGEST_RATIO))
 
@@ -137,7 +146,7 @@ def _spreads(board: TaskLeaderboard) -> Array:
     return np.asarray(np.nanstd(board.rated_table.scores, axis=0, ddof=1))
 
 
-def _different_units(board: TaskLeaderboard) -> Iterator[str]:
+def _task_units_warning(board: TaskLeaderboard) -> Iterator[str]:
     spreads = _spreads(board)
     if not 3 <= len(spreads) <= MOST_CHECKED:
         return
@@ -149,12 +158,17 @@ def _different_units(board: TaskLeaderboard) -> Iterator[str]:
             f"{spreads[widest] / median:.3g} times as far as those of the median task and dominate "
             "the mean; task_scale='sd' gives all tasks the same spread"
         )
-        return
-    largest = np.nanmax(board.rated_table.scores, axis=0)
-    is_share = (np.nanmin(board.rated_table.scores, axis=0) >= 0) & (largest <= 100)
-    is_fraction = is_share & (largest <= 1)
-    is_percentage = is_share & (largest > 1)
-    if board.options.task_scale != "none" or not (is_fraction.any() and is_percentage.any()):
+    elif board.options.task_scale == "none":
+        yield from _fractions_and_percentages_warning(board, spreads)
+
+
+def _fractions_and_percentages_warning(board: TaskLeaderboard, spreads: Array) -> Iterator[str]:
+    scores = board.rated_table.scores
+    smallest = np.nanmin(scores, axis=0)
+    largest = np.nanmax(scores, axis=0)
+    is_fraction = (smallest >= 0) & (largest <= 1)
+    is_percentage = (smallest >= 0) & (largest > 1) & (largest <= 100)
+    if not (is_fraction.any() and is_percentage.any()):
         return
     spread_of_fractions = float(np.median(spreads[is_fraction]))
     spread_of_percentages = float(np.median(spreads[is_percentage]))
@@ -166,16 +180,17 @@ def _different_units(board: TaskLeaderboard) -> Iterator[str]:
         )
 
 
-def _reversed_tasks(board: TaskLeaderboard) -> Iterator[str]:
+def _reversed_tasks_warning(board: TaskLeaderboard) -> Iterator[str]:
     """Find tasks whose scores correlate significantly negatively with the other tasks."""
     if board.design.n_units > MOST_CHECKED or not board.is_ranked.any():
         return
-    level = norm.ppf(0.05 / board.design.n_units)
+    # Spearman's correlation times √(n − 1) is about normal; Bonferroni's limit for all units.
+    limit = norm.ppf(0.05 / board.design.n_units)
     reversed_units = []
     influence = board.influence
-    rows = zip(board.unit_labels, influence.correlations, influence.n_models, strict=True)
-    for label, correlation, n_models in rows:
-        if correlation is not None and correlation * np.sqrt(n_models - 1) < level:
+    units = zip(board.unit_labels, influence.correlations, influence.n_models, strict=True)
+    for label, correlation, n_models in units:
+        if correlation is not None and correlation * np.sqrt(n_models - 1) < limit:
             reversed_units.append(label)
     if reversed_units:
         yield (
@@ -184,22 +199,25 @@ def _reversed_tasks(board: TaskLeaderboard) -> Iterator[str]:
         )
 
 
-def _deciding_task(board: TaskLeaderboard) -> Iterator[str]:
+def _deciding_task_warning(board: TaskLeaderboard) -> Iterator[str]:
     """Name the task that decides by its weight, or by its squared errors."""
     n_units = board.design.n_units
     if n_units < FEW_TASKS or board.options.tasks == "fixed":
         return
-    expected = shares_of(board.score_errors.left_out.unit_shares)
-    largest = int(np.argmax(expected))
+
+    # By its weight: a large share of the squared errors even if all cells are equally noisy.
+    expected_shares = shares_of(board.score_errors.left_out.unit_shares)
+    largest = int(np.argmax(expected_shares))
     effective = board.effective_tasks
-    noun = unit_noun(board)
-    if expected[largest] > LARGEST_SHARE or effective < n_units / 2:
+    if expected_shares[largest] > LARGEST_SHARE or effective < n_units / 2:
         yield (
-            f"{board.unit_labels[largest]!s} alone causes {100 * expected[largest]:.0f}% of the "
-            f"expected squared errors; the ratings depend on effectively {effective:.2g} of "
-            f"{n_units} {noun}"
+            f"{board.unit_labels[largest]!s} alone causes {100 * expected_shares[largest]:.0f}% of "
+            f"the expected squared errors; the ratings depend on effectively {effective:.2g} of "
+            f"{n_units} {unit_noun(board)}"
         )
         return
+
+    # By its scores: a large share of the observed squared errors.
     if n_units < TASKS_FOR_SQUARES or board.is_ranked.sum() < MODELS_FOR_SQUARES:
         return
     shares = board.unit_shares
@@ -211,14 +229,14 @@ def _deciding_task(board: TaskLeaderboard) -> Iterator[str]:
         )
 
 
-def _orientation(board: TaskLeaderboard) -> Iterator[str]:
+def _orientation_note(board: TaskLeaderboard) -> Iterator[str]:
     if board.options.lower_is_better is True:
         yield "lower scores are better: ratings are minus the mean score"
     elif board.options.lower_is_better:
         yield "scores of tasks in lower_is_better are multiplied by −1"
 
 
-def _nan_rows(board: TaskLeaderboard) -> Iterator[str]:
+def _nan_note(board: TaskLeaderboard) -> Iterator[str]:
     n_nan = board.table.n_nan
     if n_nan and board.options.missing == "model":
         yield (
@@ -227,7 +245,7 @@ def _nan_rows(board: TaskLeaderboard) -> Iterator[str]:
         )
 
 
-def _missing_cells(board: TaskLeaderboard) -> Iterator[str]:
+def _missing_cells_note(board: TaskLeaderboard) -> Iterator[str]:
     share = 1 - float(board.table.is_observed.mean())
     if share == 0:
         return
@@ -247,24 +265,26 @@ def _missing_cells(board: TaskLeaderboard) -> Iterator[str]:
         yield f"{missing} and are replaced by the scores of {missing_rule!s}"
 
 
-def _masking(board: TaskLeaderboard) -> Iterator[str]:
+def _masking_note(board: TaskLeaderboard) -> Iterator[str]:
     """Report models whose intervals the masking test widens."""
     masking = board.score_errors.masking
     if masking is None or board.options.tasks == "fixed":
         return
-    n = len(board.items)
-    by_tasks = board.score_errors.by_tasks.half_widths(n, board.confidence)[:n]
-    by_masking = masking.errors.half_widths(n, board.confidence)[:n]
-    ratio = np.divide(by_masking, by_tasks, out=np.zeros(n), where=by_tasks > 0)
-    is_wide = (ratio > LEAST_RATIO) & board.is_ranked
-    if not is_wide.any():
+    # Half widths of the intervals of the differences to the reference, which is the last row.
+    n_models = len(board.items)
+    reference = n_models
+    by_tasks = board.score_errors.by_tasks.half_widths(reference, board.confidence)[:n_models]
+    by_masking = masking.errors.half_widths(reference, board.confidence)[:n_models]
+    ratio = np.divide(by_masking, by_tasks, out=np.zeros(n_models), where=by_tasks > 0)
+    is_wider = (ratio > LEAST_RATIO) & board.is_ranked
+    if not is_wider.any():
         return
-    n_wide = int(is_wide.sum())
+    n_wider = int(is_wider.sum())
     yield (
-        f"the intervals of {count(n_wide, 'model')} are {np.median(ratio[is_wide]):.2g} times as "
+        f"the intervals of {count(n_wider, 'model')} are {np.median(ratio[is_wider]):.2g} times as "
         "wide because of missing cells: masking the same cells changes the ratings of the "
         f"{masking.n_complete} complete models by "
-        f"{np.median(masking.shifts[is_wide]):.3g} (standard deviation)"
+        f"{np.median(masking.shifts[is_wider]):.3g} (standard deviation)"
     )
 
 
@@ -274,41 +294,45 @@ def curvature_t(model: AdditiveModel) -> float | None:
     It is the slope of the residuals on r_m (b_t − b̄) within tasks: positive if hard tasks tell
     models apart less than easy ones.
     """
+    # Tukey's regressor: the product of the effects of the model and of the task.
     design = model.design
     task_effects = model.task_effects - np.average(model.task_effects, weights=design.weights)
     products = np.where(design.is_observed, model.effects[:, None] * task_effects, 0.0)
-    means = products.sum(axis=0) / design.n_models_by_task
-    centered = np.where(design.is_observed, products - means, 0.0)
-    numerators = (centered * model.residuals).sum(axis=0)
-    denominators = (centered**2).sum(axis=0)
-    n_tasks = len(numerators)
-    total = denominators.sum()
-    if n_tasks < FEW_TASKS or total == 0 or (denominators == total).any():
+    mean_products = products.sum(axis=0) / design.n_models_by_task
+    regressor = np.where(design.is_observed, products - mean_products, 0.0)
+
+    # Least squares of the residuals on it, by task.
+    cross_products = (regressor * model.residuals).sum(axis=0)
+    squares = (regressor**2).sum(axis=0)
+    n_tasks = len(squares)
+    total_squares = squares.sum()
+    if n_tasks < FEW_TASKS or total_squares == 0 or (squares == total_squares).any():
         return None
-    slope = numerators.sum() / total
-    changes = (numerators - slope * denominators) / (total - denominators)
-    error = np.sqrt((n_tasks - 1) / n_tasks * (changes**2).sum())
+    slope = cross_products.sum() / total_squares
+
+    # Its standard error by the jackknife over tasks.
+    changes_without_task = (cross_products - slope * squares) / (total_squares - squares)
+    jackknife_factor = (n_tasks - 1) / n_tasks
+    error = np.sqrt(jackknife_factor * (changes_without_task**2).sum())
     if error == 0:
         return None
     return float(slope / error)
 
 
-def _curvature(board: TaskLeaderboard) -> Iterator[str]:
+def _curvature_note(board: TaskLeaderboard) -> Iterator[str]:
     if board.design.is_complete or board.options.task_scale == "rank":
         return
     t = curvature_t(board.model)
     if t is None or abs(t) <= CURVATURE:
         return
-    spread_out, similar = "hard", "easy"
     if t > 0:
-        spread_out, similar = "easy", "hard"
-    yield (
-        f"{spread_out} tasks tell models apart more than {similar} ones, so missing scores do not "
-        "follow the additive model; see task_scale="
-    )
+        comparison = "easy tasks tell models apart more than hard ones"
+    else:
+        comparison = "hard tasks tell models apart more than easy ones"
+    yield (f"{comparison}, so missing scores do not follow the additive model; see task_scale=")
 
 
-def _seeds(board: TaskLeaderboard) -> Iterator[str]:
+def _seed_note(board: TaskLeaderboard) -> Iterator[str]:
     noise = board.noise
     if noise.removable_error is None or board.options.tasks == "fixed":
         return

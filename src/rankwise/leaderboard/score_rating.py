@@ -9,6 +9,7 @@ import numpy as np
 from rankwise.defaults import DEFAULT_CONFIDENCE
 from rankwise.errors import warn_user
 from rankwise.formatting import join_words
+from rankwise.leaderboard.inference.seed_noise import cell_counts
 from rankwise.leaderboard.score_board import TaskLeaderboard
 from rankwise.leaderboard.score_notes import unit_noun
 from rankwise.leaderboard.score_options import ScoreOptions, check_score_options
@@ -181,8 +182,8 @@ def rate_table(table: ScoreTable, options: ScoreOptions) -> TaskLeaderboard:
 
 def _check_size(board: TaskLeaderboard) -> None:
     """Refuse tables from which no interval can be computed."""
-    n_units = board.design.n_units
-    if n_units < 2 and board.options.tasks == "sample":
+    has_one_unit = board.design.n_units < 2
+    if has_one_unit and board.options.tasks == "sample":
         raise ValueError(
             f"an interval needs at least two {unit_noun(board)}; all scores are of "
             f"{board.unit_labels[0]!s}. For conclusions about it only, pass the column of "
@@ -200,14 +201,13 @@ def _check_repetitions(table: ScoreTable) -> None:
     rows = table.repetitions
     if rows is None:
         return
-    counts = np.zeros(table.scores.shape, np.intp)
-    np.add.at(counts, (rows.model, rows.task), 1)
-    is_single = (counts < 2) & table.is_observed
+    n_scores = cell_counts(table.scores.shape, rows)
+    is_single = (n_scores < 2) & table.is_observed
     if is_single.any():
         model, task = np.argwhere(is_single)[0]
         raise ValueError(
             "tasks='fixed' needs at least two scores in each cell; model "
-            f"{table.models[model]!s} has {counts[model, task]} on the task "
+            f"{table.models[model]!s} has {n_scores[model, task]} on the task "
             f"{table.tasks[task]!s}."
         )
 

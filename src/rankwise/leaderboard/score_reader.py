@@ -76,19 +76,22 @@ class FrameColumns:
             )
         self._by_name = {str(name): column for name, column in by_name.items()}
         self.names = list(self._by_name)
+
         sizes = {name: len(column) for name, column in self._by_name.items()}
-        if len(set(sizes.values())) > 1:
+        n_distinct_sizes = len(set(sizes.values()))
+        if n_distinct_sizes > 1:
             raise ValueError(f"the columns have different lengths: {sizes}.")
-        self.n_rows = next(iter(sizes.values()), 0)
+        self.n_rows = max(sizes.values(), default=0)  # all are equal
         if self.n_rows == 0:
             raise ValueError("the frame has no rows; a leaderboard needs scores.")
+
         self._pandas = _pandas_frame(frame)
         self.index: Labels | None = None
         self.index_name = ""
         index = _labeled_index(self._pandas)
         if index is not None:
             self.index = np.asarray(index)
-            self.index_name = str(index.name or "")
+            self.index_name = "" if index.name is None else str(index.name)
 
     def values(self, role: str, name: ColumnName) -> AnyArray:
         """Return the column that an argument names."""
@@ -116,7 +119,8 @@ class FrameColumns:
     def matrix(self, role: str, names: Sequence[ColumnName]) -> Array:
         """Return columns of numbers side by side, shape (n_rows, n_names); NaN is missing."""
         frame = self._pandas
-        if frame is not None and list(names) == self.names and set(frame.dtypes) <= FLOATS:
+        are_all_columns = list(names) == self.names
+        if frame is not None and are_all_columns and set(frame.dtypes) <= FLOATS:
             # One conversion for all columns: 5,000 of them take longer than their statistics.
             matrix = np.asarray(frame, np.float64)
             if not np.isinf(matrix).any():
@@ -151,10 +155,10 @@ def _refuse_text(described: str, values: AnyArray) -> None:
 
 def usual_column(names: Sequence[str], role: str) -> str | None:
     """Return the first column whose name is usual for a role, regardless of case."""
-    lowercase = {name.lower(): name for name in reversed(names)}
-    for usual in USUAL_NAMES[role]:
-        if usual in lowercase:
-            return lowercase[usual]
+    name_of_lowercase = {name.lower(): name for name in reversed(names)}  # the first one counts
+    for usual_name in USUAL_NAMES[role]:
+        if usual_name in name_of_lowercase:
+            return name_of_lowercase[usual_name]
     return None
 
 
@@ -238,7 +242,7 @@ def _read_long(columns: FrameColumns, names: ScoreColumns, score: ColumnName) ->
     )
     families = _task_values(columns, "family", names.family, tasks)
     weights = _task_values(columns, "task_weight", names.task_weight, tasks)
-    return _table_of(cells, families, weights, n_nan=int(np.isnan(cells.values).sum()))
+    return _average_cells(cells, families, weights, n_nan=int(np.isnan(cells.values).sum()))
 
 
 def _unnamed_columns(names: ScoreColumns) -> str:
@@ -258,14 +262,16 @@ def _read_wide(
     _refuse_tasks_in_rows(columns, names)
     models = _wide_models(columns, names)
     score = _wide_scores(columns, names, score)
-    values = columns.matrix("score", score)
-    labels = np.array([_column_label(columns, name) for name in score], dtype=object)
-    tasks = Groups(np.arange(len(score), dtype=np.intp), labels.astype(np.str_))
+    values = columns.matrix("score", score)  # (n_rows, n_tasks)
     n_tasks = len(score)
+    task_names = np.array([_column_label(columns, name) for name in score], dtype=object)
+    tasks = Groups(np.arange(n_tasks, dtype=np.intp), task_names.astype(np.str_))
     seeds = None
     if names.seed is not None:
-        row_seeds = columns.labels("seed", names.seed)
-        seeds = Groups(np.repeat(row_seeds.codes, n_tasks), row_seeds.labels)
+        seed_of_row = columns.labels("seed", names.seed)
+        seeds = Groups(np.repeat(seed_of_row.codes, n_tasks), seed_of_row.labels)
+
+    # One cell after the other, row by row.
     cells = Cells(
         models=Groups(np.repeat(models.codes, n_tasks), models.labels),
         tasks=Groups(np.tile(tasks.codes, columns.n_rows), tasks.labels),
@@ -275,7 +281,7 @@ def _read_wide(
     _refuse_columns_of_task_values(names)
     families = _task_values(columns, "family", names.family, tasks)
     weights = _task_values(columns, "task_weight", names.task_weight, tasks)
-    return _table_of(cells, families, weights, n_nan=0)
+    return _average_cells(cells, families, weights, n_nan=0)  # an empty cell is not a failed run
 
 
 def _wide_models(columns: FrameColumns, names: ScoreColumns) -> Groups:
@@ -323,12 +329,12 @@ def _refuse_tasks_in_rows(columns: FrameColumns, names: ScoreColumns) -> None:
         name = _column_label(columns, names.item)
     if name.lower() not in USUAL_NAMES["task"]:
         return
-    transposed = "frame.T"
+    transposed_frame = "frame.T"
     if names.item is not None:
-        transposed = f"frame.set_index({name!r}).T"
+        transposed_frame = f"frame.set_index({name!r}).T"
     raise ValueError(
-        f"the rows are models to rank, but {name!r} looks like tasks; pass {transposed} if the "
-        "models are the columns, or rename it if they are not."
+        f"the rows are models to rank, but {name!r} looks like tasks; pass {transposed_frame} if "
+        "the models are the columns, or rename it if they are not."
     )
 
 
@@ -338,14 +344,20 @@ def _column_label(columns: FrameColumns, name: ColumnName) -> str:
 
 def _advice(columns: FrameColumns) -> str:
     """Say how to name the columns of a table that looks long or wide."""
-    usual = {role: usual_column(columns.names, role) for role in ("item", "task", "score")}
-    if usual["task"] is not None and usual["score"] is not None:
-        item = usual["item"] or "…"
-        return f'pass item="{item}", task="{usual["task"]}", score="{usual["score"]}"'
-    numeric = columns.numeric_names()
-    other = [name for name in columns.names if name not in numeric]
-    item = usual["item"] or next(iter(other), "…")
-    tasks = [name for name in numeric if name != item]
+    item = usual_column(columns.names, "item")
+    task = usual_column(columns.names, "task")
+    score = usual_column(columns.names, "score")
+    if task is not None and score is not None:  # one score in each row
+        if item is None:
+            item = "…"
+        return f'pass item="{item}", task="{task}", score="{score}"'
+
+    # A column for each task: the numeric ones.
+    numeric_columns = columns.numeric_names()
+    text_columns = [name for name in columns.names if name not in numeric_columns]
+    if item is None:
+        item = text_columns[0] if text_columns else "…"
+    tasks = [name for name in numeric_columns if name != item]
     return (
         f"the frame looks like {columns.n_rows} models × {len(tasks)} tasks; pass "
         f'item="{item}" and score=[{join_words(map(repr, tasks), 3)}], or one score in each row '
@@ -360,56 +372,61 @@ def _task_values(
     if argument is None:
         return None
     if isinstance(argument, Mapping):
-        by_task = {str(task): value for task, value in argument.items()}
-        labels = [str(label) for label in tasks.labels.tolist()]
-        missing = [label for label in labels if label not in by_task]
+        value_by_task = {str(task): value for task, value in argument.items()}
+        task_names = [str(label) for label in tasks.labels.tolist()]
+        missing = [name for name in task_names if name not in value_by_task]
         if missing:
             raise ValueError(f"{role} has no value for the tasks {join_words(missing)}.")
-        return np.array([by_task[label] for label in labels])
+        return np.array([value_by_task[name] for name in task_names])
+    # A column: every task has the value of its first row, and so must its other rows.
     values = encode_groups(columns.values(role, argument), columns.n_rows, f"{role}={argument!r}")
-    first_row = np.full(tasks.n_groups, columns.n_rows)
-    np.minimum.at(first_row, tasks.codes, np.arange(columns.n_rows))
-    codes = values.codes[first_row]
-    differs = codes[tasks.codes] != values.codes
-    if differs.any():
-        task = tasks.labels[tasks.codes[differs.argmax()]]
+    first_row_of_task = np.full(tasks.n_groups, columns.n_rows)
+    np.minimum.at(first_row_of_task, tasks.codes, np.arange(columns.n_rows))
+    code_of_task = values.codes[first_row_of_task]
+    is_different = code_of_task[tasks.codes] != values.codes
+    if is_different.any():
+        task = tasks.labels[tasks.codes[is_different.argmax()]]
         raise ValueError(
             f"{role}={argument!r} has several values for the task {task!s}; expected one for each."
         )
-    return np.asarray(values.labels[codes])
+    return np.asarray(values.labels[code_of_task])
 
 
-def _table_of(
+def _average_cells(
     cells: Cells, families: AnyArray | None, weights: AnyArray | None, n_nan: int
 ) -> ScoreTable:
     """Average the rows of each cell."""
     present = np.flatnonzero(~np.isnan(cells.values))
     if len(present) == 0:
         raise ValueError("all scores are missing.")
+
+    # One number for each cell of the table, and the mean of its rows.
     n_models = cells.models.n_groups
     n_tasks = cells.tasks.n_groups
+    n_cells = n_models * n_tasks
     model = cells.models.codes[present]
     task = cells.tasks.codes[present]
     values = cells.values[present]
     cell = model * n_tasks + task
-    n_rows = np.bincount(cell, minlength=n_models * n_tasks)
-    if cells.seeds is None:
-        _refuse_repeated_cells(cells, n_rows)
-    else:
-        _refuse_repeated_seeds(cells, cells.seeds, cell, cells.seeds.codes[present])
-    sums = np.bincount(cell, values, minlength=n_models * n_tasks)
-    means = np.full(n_models * n_tasks, np.nan)
-    np.divide(sums, n_rows, out=means, where=n_rows > 0)
+    n_rows_of_cell = np.bincount(cell, minlength=n_cells)
+    sums = np.bincount(cell, values, minlength=n_cells)
+    means = np.full(n_cells, np.nan)
+    np.divide(sums, n_rows_of_cell, out=means, where=n_rows_of_cell > 0)
+
     repetitions = None
-    if cells.seeds is not None:
-        deviation = values - means[cell]
-        repetitions = Repetitions(model, task, cells.seeds.codes[present], deviation)
+    if cells.seeds is None:
+        _refuse_repeated_cells(cells, n_rows_of_cell)
+    else:
+        seed = cells.seeds.codes[present]
+        _refuse_repeated_seeds(cells, cells.seeds, cell, seed)
+        repetitions = Repetitions(model, task, seed, deviation=values - means[cell])
+
     family_codes = None
     family_labels = None
     if families is not None:
-        encoded = encode_groups(families, n_tasks, "family")
-        family_codes = encoded.codes
-        family_labels = encoded.labels
+        encoded_families = encode_groups(families, n_tasks, "family")
+        family_codes = encoded_families.codes
+        family_labels = encoded_families.labels
     return ScoreTable(
         models=cells.models.labels,
         tasks=cells.tasks.labels,
@@ -430,25 +447,26 @@ def _check_task_weights(weights: AnyArray) -> Array:
     return np.asarray(numbers / numbers.mean())
 
 
-def _refuse_repeated_cells(cells: Cells, n_rows: Indices) -> None:
-    if n_rows.max() == 1:
+def _refuse_repeated_cells(cells: Cells, n_rows_of_cell: Indices) -> None:
+    if n_rows_of_cell.max() == 1:
         return
-    cell = int(n_rows.argmax())
+    cell = int(n_rows_of_cell.argmax())
     model, task = divmod(cell, cells.tasks.n_groups)
     raise ValueError(
-        f"model {cells.models.labels[model]!s} has {n_rows[cell]} scores for the task "
+        f"model {cells.models.labels[model]!s} has {n_rows_of_cell[cell]} scores for the task "
         f"{cells.tasks.labels[task]!s}; name the column that distinguishes them (such as "
         'seed="fold"), or average them.'
     )
 
 
 def _refuse_repeated_seeds(cells: Cells, seeds: Groups, cell: Indices, seed: Indices) -> None:
-    rows, n_rows = np.unique(cell * seeds.n_groups + seed, return_counts=True)
-    if n_rows.max() == 1:
+    codes, n_scores = np.unique(cell * seeds.n_groups + seed, return_counts=True)
+    if n_scores.max() == 1:
         return
-    repeated, seed_code = divmod(int(rows[n_rows.argmax()]), seeds.n_groups)
-    model, task = divmod(repeated, cells.tasks.n_groups)
+    repeated_code = int(codes[n_scores.argmax()])
+    repeated_cell, repeated_seed = divmod(repeated_code, seeds.n_groups)
+    model, task = divmod(repeated_cell, cells.tasks.n_groups)
     raise ValueError(
-        f"model {cells.models.labels[model]!s} has {n_rows.max()} scores for the task "
-        f"{cells.tasks.labels[task]!s} and the seed {seeds.labels[seed_code]!s}; expected one."
+        f"model {cells.models.labels[model]!s} has {n_scores.max()} scores for the task "
+        f"{cells.tasks.labels[task]!s} and the seed {seeds.labels[repeated_seed]!s}; expected one."
     )

@@ -28,6 +28,35 @@ class Repetitions(NamedTuple):
     seed: Indices
     deviation: Array
 
+    def take_tasks(self, tasks: Indices, n_tasks: int) -> Repetitions:
+        """Return the rows of some of the tasks, which are numbered anew."""
+        new_number = _new_numbers(tasks, n_tasks)[self.task]
+        is_taken = new_number >= 0
+        return Repetitions(
+            model=self.model[is_taken],
+            task=new_number[is_taken],
+            seed=self.seed[is_taken],
+            deviation=self.deviation[is_taken],
+        )
+
+    def take_models(self, models: Indices, n_models: int) -> Repetitions:
+        """Return the rows of some of the models, which are numbered anew."""
+        new_number = _new_numbers(models, n_models)[self.model]
+        is_taken = new_number >= 0
+        return Repetitions(
+            model=new_number[is_taken],
+            task=self.task[is_taken],
+            seed=self.seed[is_taken],
+            deviation=self.deviation[is_taken],
+        )
+
+
+def _new_numbers(taken: Indices, n: int) -> Indices:
+    """Position of each of n numbers among the taken ones; −1 for the others."""
+    position = np.full(n, -1)
+    position[taken] = np.arange(len(taken))
+    return position
+
 
 @dataclass(frozen=True, eq=False)
 class ScoreTable:
@@ -79,39 +108,31 @@ class ScoreTable:
         families = self.families
         family_labels = self.family_labels
         if families is not None and family_labels is not None:
-            numbers, families = np.unique(families[tasks], return_inverse=True)
-            family_labels = family_labels[numbers]
+            remaining_families, families = np.unique(families[tasks], return_inverse=True)
+            family_labels = family_labels[remaining_families]
+        repetitions = None
+        if self.repetitions is not None:
+            repetitions = self.repetitions.take_tasks(tasks, n_tasks=len(self.tasks))
         return replace(
             self,
             tasks=self.tasks[tasks],
             scores=self.scores[:, tasks],
-            repetitions=self._repetitions_of_tasks(tasks),
+            repetitions=repetitions,
             families=families,
             family_labels=family_labels,
             weights=self.task_weights[tasks],
         )
 
-    def _repetitions_of_tasks(self, tasks: Indices) -> Repetitions | None:
-        rows = self.repetitions
-        if rows is None:
-            return None
-        position = np.full(len(self.tasks), -1)
-        position[tasks] = np.arange(len(tasks))
-        is_taken = position[rows.task] >= 0
-        taken = Repetitions._make(column[is_taken] for column in rows)
-        return taken._replace(task=position[taken.task])
-
     def take_models(self, models: Indices) -> ScoreTable:
         """Return the table of some models."""
-        rows = self.repetitions
-        if rows is not None:
-            position = np.full(len(self.models), -1)
-            position[models] = np.arange(len(models))
-            is_taken = position[rows.model] >= 0
-            taken = Repetitions._make(column[is_taken] for column in rows)
-            rows = taken._replace(model=position[taken.model])
+        repetitions = None
+        if self.repetitions is not None:
+            repetitions = self.repetitions.take_models(models, n_models=len(self.models))
         return replace(
-            self, models=self.models[models], scores=self.scores[models], repetitions=rows
+            self,
+            models=self.models[models],
+            scores=self.scores[models],
+            repetitions=repetitions,
         )
 
     def comparable(self) -> ScoreTable:
@@ -122,26 +143,26 @@ class ScoreTable:
         UserWarning
             That names the dropped tasks and models.
         """
-        n_models = self.is_observed.sum(axis=0)
-        is_lonely = n_models < 2
-        if is_lonely.all():
+        n_models_by_task = self.is_observed.sum(axis=0)
+        is_single = n_models_by_task < 2  # tasks that cannot compare models
+        if is_single.all():
             raise ValueError(
                 "a leaderboard compares at least two models on common tasks; the table has "
                 f"{count(len(self.models), 'model')} and {count(len(self.tasks), 'task')}, and no "
                 "task has scores of two models."
             )
         table = self
-        if is_lonely.any():
-            names = join_words(self.tasks[is_lonely])
+        if is_single.any():
+            names = join_words(self.tasks[is_single])
             warn_user(
-                f"dropped {count(int(is_lonely.sum()), 'task')} with scores of fewer than two "
+                f"dropped {count(int(is_single.sum()), 'task')} with scores of fewer than two "
                 f"models, which cannot compare models: {names}."
             )
-            table = self.take_tasks(np.flatnonzero(~is_lonely))
+            table = self.take_tasks(np.flatnonzero(~is_single))
         is_empty = ~table.is_observed.any(axis=1)
         if is_empty.any():
             reason = "without scores"
-            if is_lonely.any():
+            if is_single.any():
                 reason = "without a score on the other tasks"
             warn_user(
                 f"dropped {count(int(is_empty.sum()), 'model')} {reason}: "

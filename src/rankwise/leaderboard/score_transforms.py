@@ -51,12 +51,15 @@ def rescale(table: ScoreTable, task_scale: str, is_lower_better: Mask) -> ScoreT
         log_odds = _logits(table)
         scaled = log_odds._replace(scores=log_odds.scores * sign)
     else:
-        scaled = SCALES[task_scale](table.scores * sign)
+        rescale_tasks = SCALES[task_scale]
+        scaled = rescale_tasks(table.scores * sign)
+
+    # Deviations of repeated scores are multiplied by the slope of the transformation.
     repetitions = None
     if table.repetitions is not None and scaled.slopes is not None:
         rows = table.repetitions
-        slopes = (scaled.slopes * sign)[rows.model, rows.task]
-        repetitions = rows._replace(deviation=slopes * rows.deviation)
+        slope_of_row = (scaled.slopes * sign)[rows.model, rows.task]
+        repetitions = rows._replace(deviation=slope_of_row * rows.deviation)
     return replace(table, scores=scaled.scores, repetitions=repetitions)
 
 
@@ -69,15 +72,20 @@ def _by_standard_deviation(scores: Array) -> ScaledScores:
     mean = np.nanmean(scores, axis=0)
     deviation = np.nanstd(scores, axis=0, ddof=1)
     is_constant = np.nanmax(scores, axis=0) == np.nanmin(scores, axis=0)
-    slope = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=~is_constant)
-    return ScaledScores((scores - mean) * slope, np.broadcast_to(slope, scores.shape))
+    inverse_deviation = np.zeros_like(deviation)  # 0 for constant scores
+    np.divide(1.0, deviation, out=inverse_deviation, where=~is_constant)
+    return ScaledScores(
+        scores=(scores - mean) * inverse_deviation,
+        slopes=np.broadcast_to(inverse_deviation, scores.shape),
+    )
 
 
 def _by_rank(scores: Array) -> ScaledScores:
     """Share of the other models with a score on the task that are worse; half for ties."""
     ranks = rankdata(scores, axis=0, nan_policy="omit")
     n_models = np.sum(~np.isnan(scores), axis=0)
-    return ScaledScores(np.asarray((ranks - 1) / (n_models - 1)), None)
+    share_of_worse_models = (ranks - 1) / (n_models - 1)
+    return ScaledScores(np.asarray(share_of_worse_models), slopes=None)
 
 
 SCALES: dict[str, Callable[[Array], ScaledScores]] = {
@@ -90,8 +98,8 @@ SCALES: dict[str, Callable[[Array], ScaledScores]] = {
 def _logits(table: ScoreTable) -> ScaledScores:
     """Log odds of scores that are shares or percentages."""
     scores = table.scores
-    largest = np.nanmax(scores)
-    unit = 1.0 if largest <= 1 else 100.0
+    are_percentages = np.nanmax(scores) > 1
+    unit = 100.0 if are_percentages else 1.0
     shares = scores / unit
     with np.errstate(invalid="ignore"):
         is_outside = (shares <= 0) | (shares >= 1)
@@ -102,7 +110,8 @@ def _logits(table: ScoreTable) -> ScaledScores:
             f"numbers; model {table.models[model]!s} has {scores[model, task]:g} on the task "
             f"{table.tasks[task]!s}."
         )
-    return ScaledScores(logit(shares), 1 / (unit * shares * (1 - shares)))
+    slopes = 1 / (unit * shares * (1 - shares))  # derivative of the log odds
+    return ScaledScores(logit(shares), slopes)
 
 
 def lower_is_better_tasks(table: ScoreTable, tasks: bool | Sequence[object]) -> Mask:
@@ -128,23 +137,24 @@ def fill_missing(table: ScoreTable, missing: object) -> ScoreTable:
     if missing == "model":
         return table
     if missing == "common":
-        common = np.flatnonzero(is_observed.all(axis=0))
-        if len(common) == 0:
-            fewest = np.argsort(is_observed.sum(axis=1), kind="stable")[:3]
+        common_tasks = np.flatnonzero(is_observed.all(axis=0))
+        if len(common_tasks) == 0:
+            n_tasks = is_observed.sum(axis=1)
+            fewest = np.argsort(n_tasks, kind="stable")[:3]
             raise ValueError(
                 "missing='common': no task has scores of all models; the models with the fewest "
                 f"tasks are {join_words(table.models[fewest])}. Drop models, or use "
                 "missing='model'."
             )
-        return table.take_tasks(common)
+        return table.take_tasks(common_tasks)
     if missing == "worst":
-        replacement = np.broadcast_to(np.nanmin(table.scores, axis=0), table.scores.shape)
+        score_by_task = np.nanmin(table.scores, axis=0)
     else:
-        replacement = np.broadcast_to(_stand_in(table, missing), table.scores.shape)
-    return replace(table, scores=np.where(is_observed, table.scores, replacement))
+        score_by_task = _scores_of_model(table, missing)
+    return replace(table, scores=np.where(is_observed, table.scores, score_by_task))
 
 
-def _stand_in(table: ScoreTable, missing: object) -> Array:
+def _scores_of_model(table: ScoreTable, missing: object) -> Array:
     """Scores of the model that the argument `missing` names."""
     labels = [str(label) for label in table.models.tolist()]
     if str(missing) not in labels:
@@ -154,7 +164,8 @@ def _stand_in(table: ScoreTable, missing: object) -> Array:
             "replace missing ones."
         )
     scores = table.scores[labels.index(str(missing))]
-    is_lacking = np.isnan(scores) & ~table.is_observed.all(axis=0)
+    is_needed = ~table.is_observed.all(axis=0)
+    is_lacking = np.isnan(scores) & is_needed
     if is_lacking.any():
         raise ValueError(
             f"missing={missing!r}: this model itself has no score on the task "

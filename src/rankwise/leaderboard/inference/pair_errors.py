@@ -31,15 +31,17 @@ class StudentErrors:
         """Two-sided p-values of the differences; 1 for a difference of 0."""
         size = np.abs(differences)
         error = np.sqrt(self.variance)
-        ratio = np.divide(size, error, out=np.full_like(size, np.inf), where=error > 0)
-        ratio[size == 0] = 0.0
-        return np.asarray(2 * stdtr(self.freedom, -ratio))
+        t_statistic = np.full_like(size, np.inf)
+        np.divide(size, error, out=t_statistic, where=error > 0)
+        t_statistic[size == 0] = 0.0
+        return np.asarray(2 * stdtr(self.freedom, -t_statistic))
 
     def half_widths(self, row: int, confidence: float) -> Array:
         """Half widths of the intervals of the differences to one row."""
         quantile = stdtrit(self.freedom[row], (1 + confidence) / 2)
         error = np.sqrt(self.variance[row])
-        return np.asarray(np.where(error > 0, quantile, 0.0) * error)
+        quantile = np.where(error > 0, quantile, 0.0)  # it may be infinite where there is no error
+        return np.asarray(quantile * error)
 
 
 def student_errors(variance: Array, freedom: Array) -> StudentErrors:

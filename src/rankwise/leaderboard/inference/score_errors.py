@@ -75,8 +75,10 @@ class ScoreErrors:
     @cached_property
     def by_tasks(self) -> StudentErrors:
         """Errors by the jackknife over units, with the degrees of freedom of each difference."""
-        variance = squareform(pdist(self.left_out.root, "sqeuclidean"), checks=False)
-        return student_errors(variance, self.left_out.effective_units - 1)
+        # The variance of a difference is the squared distance of two rows of the root.
+        squared_distances = pdist(self.left_out.root, "sqeuclidean")
+        variance = squareform(squared_distances, checks=False)
+        return student_errors(variance, freedom=self.left_out.effective_units - 1)
 
     @cached_property
     def seed_noise(self) -> SeedNoise | None:
@@ -92,26 +94,32 @@ class ScoreErrors:
 
     @property
     def _rounding(self) -> float:
-        scores = self.model.scores[self.model.design.is_observed]
-        return ROUNDING * float(np.abs(scores).max(initial=0.0))
+        observed_scores = self.model.scores[self.model.design.is_observed]
+        return ROUNDING * float(np.abs(observed_scores).max(initial=0.0))
 
-    def of_sample(self) -> RatingErrors:
+    def for_sample_of_tasks(self) -> RatingErrors:
         """Errors for conclusions about further tasks."""
         methods = [self.by_tasks]
         if self.masking is not None:
             methods.append(self.masking.errors)
-        return RatingErrors(PairErrors(tuple(methods)), self._common_spread, self._rounding)
+        return RatingErrors(
+            pairs=PairErrors(tuple(methods)),
+            spread=self._common_spread,
+            rounding=self._rounding,
+        )
 
     @property
     def _common_spread(self) -> CovarianceRoot | None:
         """Covariance of the ratings, if the table is complete and has enough effective units."""
         if not self.model.design.is_complete:
             return None
-        n_effective = float(self.left_out.effective_units[0, 1])
-        if n_effective < FEW_UNITS:
+        n_effective_units = float(self.left_out.effective_units[0, 1])  # the same for all pairs
+        if n_effective_units < FEW_UNITS:
             return None
-        return CovarianceRoot(self.left_out.root[:-1], n_effective - 1)
+        root_without_reference = self.left_out.root[:-1]
+        return CovarianceRoot(root_without_reference, freedom=n_effective_units - 1)
 
-    def of_fixed_tasks(self, noise: SeedNoise) -> RatingErrors:
+    def for_fixed_tasks(self, noise: SeedNoise) -> RatingErrors:
         """Errors for conclusions about these tasks."""
-        return RatingErrors(PairErrors((noise.errors,)), None, self._rounding)
+        pair_errors = PairErrors(methods=(noise.errors,))
+        return RatingErrors(pair_errors, spread=None, rounding=self._rounding)
