@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -97,7 +97,6 @@ def grid_search(
     if time is not None and not has_default_cv:
         raise ValueError(f"cv={cv!r} and time both define what is held out; pass one of them.")
     metric = get_metric(scoring)
-    cv = read_splits(cv)
     if parameter_lists is None:
         parameter_lists = {}
     settings = _combinations(parameter_lists)
@@ -106,35 +105,54 @@ def grid_search(
         task: HoldOutTask = copy.copy(learner).set_params(**setting).hold_out_task(*data)
         return task
 
+    cv = read_splits(cv)
     results: list[CrossValidationResult] = []
     for setting in settings:  # one task at a time, since it may store a kernel matrix
         task = make_task(setting)
         if time is None:
             results.append(evaluate_task(task, candidates, cv, [metric]))
         else:
-            X, target = data
-            grid = task.candidates(**candidates)
-            results.append(forward_validation(task.learner, X, target, time, grid, [metric]))
+            results.append(_evaluate_on_later_groups(task, data, time, candidates, metric))
     _check_same_scheme(results, settings)
 
     choices = [_choose(result, metric, alpha_per_output) for result in results]
     best = _index_of_best([choice.score for choice in choices], metric)
-    choice = choices[best]
-    for index in choice.indices:
+    best_choice = choices[best]
+    for index in best_choice.indices:
         _warn_at_edges(results[best], index, metric, candidates)
     if best < len(settings) - 1:  # only the last task is in memory
         task = make_task(settings[best])
+    searched_params = {
+        name: settings[best][name] for name, value in parameter_lists.items() if _is_list(value)
+    }
     cv_results = _results_table(results, settings, metric, store_predictions=store_predictions)
-    is_undefined = np.isnan(results[best].by_group[metric.name])
-    cv_results["n_undefined"] = int(is_undefined.any(axis=(1, 2)).sum())
-    searched = [name for name, value in parameter_lists.items() if _is_list(value)]
+    cv_results["n_undefined"] = _n_undefined_groups(results[best], metric)
     return SearchResult(
-        best_estimator=task.train(**choice.candidate),
-        best_candidate=choice.candidate,
-        best_params={**choice.candidate, **{name: settings[best][name] for name in searched}},
-        best_score=choice.score,
+        best_estimator=task.train(**best_choice.candidate),
+        best_candidate=best_choice.candidate,
+        best_params={**best_choice.candidate, **searched_params},
+        best_score=best_choice.score,
         cv_results=cv_results,
     )
+
+
+def _evaluate_on_later_groups(
+    task: HoldOutTask,
+    data: Sequence[MatrixLike],
+    time: ArrayLike,
+    candidates: Mapping[str, ArrayLike | None],
+    metric: Metric,
+) -> CrossValidationResult:
+    """Evaluate each candidate of a task by models of earlier groups."""
+    X, target = data
+    grid = task.candidates(**candidates)
+    return forward_validation(task.learner, X, target, time, grid, [metric])
+
+
+def _n_undefined_groups(result: CrossValidationResult, metric: Metric) -> int:
+    """Number of groups in which the metric is undefined for some candidate."""
+    is_undefined = np.isnan(result.by_group[metric.name])
+    return int(is_undefined.any(axis=(1, 2)).sum())
 
 
 def _check_same_scheme(
@@ -208,50 +226,87 @@ def _results_table(
 
     The columns are the values of the first parameter, such as alpha.
     """
-    first = next(iter(results[0].candidates.axes))
-    outputs: int | slice = slice(None)
-    if results[0].by_group[metric.name].shape[2] == 1:
-        outputs = 0
-    axis_values = []
-    params = []
-    mean_scores = []
-    group_scores = []
-    predictions: list[Array | None] = []
-    standard_errors = []
-    for result, setting in zip(results, settings, strict=True):
-        values = result.candidates.axes[first]
-        by_group = result.by_group[metric.name]
-        means = nanmean(by_group)
-        for start in range(0, len(result.candidates), len(values)):
-            row = slice(start, start + len(values))
-            further_params = result.candidates[start]
-            del further_params[first]
-            axis_values.append(values)
-            params.append({**setting, **further_params})
-            mean_scores.append(means[row, outputs])
-            group_scores.append(by_group[:, row, outputs])
-            if result.standard_error is not None:
-                standard_errors.append(result.standard_error[row])
-            if result.predictions is None:
-                predictions.append(None)
-            else:
-                predictions.append(result.predictions[:, outputs, row])
+    columns = next(iter(results[0].candidates.axes))
+    rows = [
+        row
+        for result, setting in zip(results, settings, strict=True)
+        for row in _table_rows(result, setting, metric)
+    ]
     table: dict[str, object] = {
-        "params": params,
-        "mean_score": np.stack(mean_scores),
-        "group_score": group_scores,
+        "params": [row.params for row in rows],
+        "mean_score": np.stack([row.mean_score for row in rows]),
+        "group_score": [row.group_score for row in rows],
         "groups": results[0].groups,
         "cv": results[0].scheme,
     }
-    if first == "alpha":
-        table["alphas"] = axis_values  # default alphas depend on the kernel
+    if columns == "alpha":
+        table["alphas"] = [row.column_values for row in rows]  # default alphas depend on the kernel
     else:
-        table[first] = axis_values[0]
+        table[columns] = rows[0].column_values
+    standard_errors = [row.standard_error for row in rows if row.standard_error is not None]
     if standard_errors:
         table["standard_error"] = np.stack(standard_errors)
     if store_predictions:
-        table["predictions"] = predictions
+        table["predictions"] = [row.predictions for row in rows]
     return table
+
+
+class _TableRow(NamedTuple):
+    """Row of the table of a search.
+
+    Attributes
+    ----------
+    params : dict
+        The setting, and the values of the further parameters.
+    column_values : ndarray of shape (n_values,)
+        Values of the first parameter.
+    mean_score : ndarray of shape (n_values,) or (n_values, n_outputs)
+        Means over the groups.
+    group_score : ndarray of shape (n_groups, n_values) or (n_groups, n_values, n_outputs)
+        The metric in each group.
+    standard_error : ndarray of shape (n_values,) or None
+        Of the means, if comparisons were held out.
+    predictions : ndarray or None
+        Held-out scores, if there are any.
+    """
+
+    params: dict[str, object]
+    column_values: Array
+    mean_score: Array
+    group_score: Array
+    standard_error: Array | None
+    predictions: Array | None
+
+
+def _table_rows(
+    result: CrossValidationResult, setting: dict[str, object], metric: Metric
+) -> Iterator[_TableRow]:
+    """One row for each combination of the further parameters of a setting."""
+    columns, column_values = next(iter(result.candidates.axes.items()))
+    by_group = result.by_group[metric.name]
+    outputs: int | slice = slice(None)
+    if by_group.shape[2] == 1:
+        outputs = 0
+    means = nanmean(by_group)
+    n_values = len(column_values)
+    for start in range(0, len(result.candidates), n_values):
+        candidates = slice(start, start + n_values)  # the first parameter changes fastest
+        further_params = result.candidates[start]
+        del further_params[columns]
+        standard_error = None
+        if result.standard_error is not None:
+            standard_error = result.standard_error[candidates]
+        predictions = None
+        if result.predictions is not None:
+            predictions = result.predictions[:, outputs, candidates]
+        yield _TableRow(
+            params={**setting, **further_params},
+            column_values=column_values,
+            mean_score=means[candidates, outputs],
+            group_score=by_group[:, candidates, outputs],
+            standard_error=standard_error,
+            predictions=predictions,
+        )
 
 
 def _warn_at_edges(
