@@ -129,7 +129,7 @@ class DecomposedSide(Side):
         """Matrix from weights of the vectors of the spectrum to weights of the functions."""
 
     @abstractmethod
-    def split_constant(self, B: Array) -> tuple[Array, Array]:
+    def split_constant(self, function_weights: Array) -> tuple[Array, Array]:
         """Weights of all functions but the constant, and the scores that the constant adds."""
 
     @abstractmethod
@@ -186,18 +186,22 @@ class FeatureSide(DecomposedSide):
 
     def spread(self) -> float:
         """Sum of the variances of the features."""
-        R = self.matrix
-        if sp.issparse(R):
-            means = np.asarray(R.mean(axis=0)).ravel()
-            mean_squares = np.asarray(R.multiply(R).mean(axis=0)).ravel()
+        features = self.matrix
+        if sp.issparse(features):
+            means = np.asarray(features.mean(axis=0)).ravel()
+            mean_squares = np.asarray(features.multiply(features).mean(axis=0)).ravel()
             variances = mean_squares - means**2
             relative_rounding = ROUNDING_OF_SQUARES
         else:
-            mean_squares = np.square(R).mean(axis=0)
-            variances = np.square(R - R.mean(axis=0)).mean(axis=0)
+            mean_squares = np.square(features).mean(axis=0)
+            variances = np.square(features - features.mean(axis=0)).mean(axis=0)
             relative_rounding = ROUNDING_OF_DEVIATIONS
         return _total_spread(
-            variances, mean_squares, relative_rounding, R.shape[0], is_centered=self.is_centered
+            variances,
+            mean_squares,
+            relative_rounding,
+            features.shape[0],
+            is_centered=self.is_centered,
         )
 
     @cached_property
@@ -231,25 +235,29 @@ class FeatureSide(DecomposedSide):
         _, singular, right = self._singular_value_decomposition
         return right * singular
 
-    def split_constant(self, B: Array) -> tuple[Array, Array]:
+    def split_constant(self, function_weights: Array) -> tuple[Array, Array]:
         """Weights of the features before the reflection, and the scores that the constant adds."""
-        if self.reflector is not None:  # (I − 2 u uᵀ) B: a reflection is its own inverse
-            B = B - 2.0 * np.outer(self.reflector, self.reflector @ B)
+        if (
+            self.reflector is not None
+        ):  # (I − 2 u uᵀ) times the weights: a reflection is its own inverse
+            function_weights = function_weights - 2.0 * np.outer(
+                self.reflector, self.reflector @ function_weights
+            )
         if not self.constant:
-            n_outputs = B.shape[1]
-            return B, np.zeros(n_outputs)
+            n_outputs = function_weights.shape[1]
+            return function_weights, np.zeros(n_outputs)
         # The first feature is √constant in every item.
-        feature_weights = B[1:]
-        scores_of_constant = np.sqrt(self.constant) * B[0]
+        feature_weights = function_weights[1:]
+        scores_of_constant = np.sqrt(self.constant) * function_weights[0]
         return feature_weights, scores_of_constant
 
     def normal_equations(self, target: Array) -> tuple[Array, Array]:
         """``Rᵀ R`` and ``Rᵀ Y``."""
-        R = self.matrix.astype(np.float64)
-        gram = R.T @ R
+        features = self.matrix.astype(np.float64)
+        gram = features.T @ features
         if sp.issparse(gram):
             gram = gram.toarray()
-        return gram, np.asarray(R.T @ target)
+        return gram, np.asarray(features.T @ target)
 
 
 @dataclass(frozen=True, eq=False)
@@ -337,11 +345,11 @@ class KernelSide(DecomposedSide):
         """The vectors: functions are kernel values to the items."""
         return self.spectrum.vectors
 
-    def split_constant(self, B: Array) -> tuple[Array, Array]:
+    def split_constant(self, function_weights: Array) -> tuple[Array, Array]:
         """Weights of the kernel values, and the scores that the constant of the kernel adds."""
         # The constant is added to every kernel value, so each weight adds it to every score.
-        scores_of_constant = self.constant * B.sum(axis=0)
-        return B, scores_of_constant
+        scores_of_constant = self.constant * function_weights.sum(axis=0)
+        return function_weights, scores_of_constant
 
     def normal_equations(self, target: Array) -> tuple[Array, Array]:
         """K and Y."""
@@ -397,29 +405,29 @@ def kernel_side(
     return KernelSide(K + constant, is_centered, constant=constant)
 
 
-def decompose_features(R: Array) -> tuple[Array, Array, Array]:
-    """U, σ and V with ``R = U diag(σ) Vᵀ``, without singular values of zero.
+def decompose_features(features: Array) -> tuple[Array, Array, Array]:
+    """U, σ and V with ``features = U diag(σ) Vᵀ``, without singular values of zero.
 
     Rows of zeros give wide features as many rows as columns, which `decompose_columns` requires.
     """
-    n_rows, n_columns = R.shape
+    n_rows, n_columns = features.shape
     if n_rows < n_columns:
         rows_of_zeros = np.zeros((n_columns - n_rows, n_columns))
-        R = np.vstack([R, rows_of_zeros])
-    left, singular, right = decompose_columns(R)
+        features = np.vstack([features, rows_of_zeros])
+    left, singular, right = decompose_columns(features)
     is_positive = singular > 0
     left_of_rows = np.ascontiguousarray(left[:n_rows, is_positive])  # without the rows of zeros
     return left_of_rows, singular[is_positive], right[:, is_positive]
 
 
-def _reflect_mean(R: Array, constant: float) -> tuple[Array, Array | None]:
-    """Features ``[√constant, R]`` reflected, and the unit vector of the reflection."""
+def _reflect_mean(features: Array, constant: float) -> tuple[Array, Array | None]:
+    """Features ``[√constant, features]`` reflected, and the unit vector of the reflection."""
     # Deviations from the mean are reflected apart from the mean, so that they keep their digits.
-    mean = R.mean(axis=0)
-    deviations = R - mean
+    mean = features.mean(axis=0)
+    deviations = features - mean
     if constant:  # the constant feature comes first; it does not deviate from its mean
         mean = np.concatenate([[np.sqrt(constant)], mean])
-        deviations = np.hstack([np.zeros((len(R), 1)), deviations])
+        deviations = np.hstack([np.zeros((len(features), 1)), deviations])
     if not mean.any():
         return deviations, None
 
