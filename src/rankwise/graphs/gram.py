@@ -142,11 +142,12 @@ class BlockedGram:
         self._centers = centers
         self._targets = rows.columns_of_target
         # a weight that all rows share is a factor of the result: see `_scatter_of_rows`
-        if rows.has_equal_weights:
+        has_equal_weights = rows.has_equal_weights
+        if has_equal_weights:
             self._scale_of_parent = np.ones(n_parents)
         else:
             self._scale_of_parent = np.sqrt(rows.partition.weight)
-        self._must_scale_rows = centers is not None or not rows.has_equal_weights
+        self._must_scale_rows = centers is not None or not has_equal_weights
         self.squares = np.zeros((n_columns, n_columns))
         self.moment = np.zeros((n_columns, self._targets.shape[1]))
         self.sums = np.zeros((n_parents, n_columns))
@@ -271,11 +272,11 @@ def _split_blocks(
     A small step has one partial sum. The sums by parent of all partial sums together have at most
     one eighth of the size of the data.
     """
-    n_sums = 1
-    if n_multiplications >= LARGE_STEP:
-        n_rows = blocks[-1].stop
-        n_sums_in_memory = max(1, n_rows // (8 * n_parents))
-        n_sums = min(MAX_PARTIAL_SUMS, len(blocks), n_sums_in_memory)
+    if n_multiplications < LARGE_STEP:
+        return [blocks]
+    n_rows = blocks[-1].stop
+    n_sums_in_memory = max(1, n_rows // (8 * n_parents))
+    n_sums = min(MAX_PARTIAL_SUMS, len(blocks), n_sums_in_memory)
     bounds = [len(blocks) * k // n_sums for k in range(n_sums + 1)]
     return [blocks[start:stop] for start, stop in itertools.pairwise(bounds)]
 

@@ -12,7 +12,7 @@ from rankwise.arrays import Array, row_factors, weights_or_ones
 from rankwise.graphs.gram import nested_scatter, sums_of_squares
 from rankwise.graphs.laplacian_roots import LevelRoot
 from rankwise.graphs.levels import Levels, Partition
-from rankwise.groups import group_center
+from rankwise.groups import group_center, group_means
 
 
 @dataclass(frozen=True)
@@ -61,11 +61,13 @@ class LevelLaplacian:
     def product(self, V: Array, out: Array | None = None) -> Array:
         """``L V`` in O(n_items) for each column; written to `out` if given, which may be V."""
         levels = self.levels
+        if self.joins_levels:  # each group is one level
+            means_of_groups = group_means(V, levels.of_item, levels.size, levels.weight)
+            return group_center(V, levels.of_item, means_of_groups, self.within, out, levels.weight)
         level_means, means_of_groups = levels.means(V)
         out = group_center(V, levels.of_item, level_means, self.within, out, levels.weight)
-        if not self.joins_levels:
-            level_deviation = level_means - means_of_groups
-            out += levels.to_items(row_factors(self.between, V) * level_deviation)
+        level_deviation = level_means - means_of_groups
+        out += levels.to_items(row_factors(self.between, V) * level_deviation)
         return out
 
     def diagonal(self) -> Array:

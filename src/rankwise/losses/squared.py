@@ -70,7 +70,7 @@ class SquaredLoss:
     y: Array | None = None
     nuisance: Array | None = None
 
-    @property
+    @cached_property
     def _pair_factor(self) -> float:
         """``(1−β)/W``."""
         if self.beta == 1:

@@ -282,6 +282,8 @@ def map_in_threads(
         finally:
             _workers.discard(threading.get_ident())
 
+    if n_multiplications < LARGE_STEP:
+        return [function(tasks)]
     n_threads = min(n_threads_for(n_multiplications), len(tasks))
     if _blas_requests:  # in a single-threaded call: no more threads than the user has set
         user_limit = max((blas.user_limit for blas in _blas_limits), default=1)
