@@ -5,7 +5,7 @@ import pytest
 
 from rankwise.groups import encode_groups
 from rankwise.metrics import get_metric, make_metric, metric_names
-from rankwise.metrics.by_group import metric_by_group
+from rankwise.metrics.by_group import GroupedRelevance, metric_by_group
 from rankwise.metrics.ranking import GroupedTargets, Ranking
 
 NEEDS_CUT_OFF = {"p": "p@3", "recall": "recall@3", "success": "success@3", "judged": "judged@3"}
@@ -54,3 +54,15 @@ def test_the_last_block_of_candidates_is_shorter(monkeypatch):
     values = metric_by_group(metric, Y, groups, None, held_out)
     expected = one_at_a_time(metric, Y, groups, None, held_out)
     np.testing.assert_allclose(values, expected, rtol=0, atol=1e-14)
+
+
+def test_relevance_is_reused_for_other_metrics_and_numbers_of_candidates():
+    Y, groups, held_out, weights = problem(60, 6)
+    relevance = GroupedRelevance(Y, groups, weights)
+    for name in ("ndcg", "map", "ndcg"):
+        metric = get_metric(name)
+        for n_candidates in (1, 5, 7):
+            candidates = held_out[:, :, :n_candidates]
+            values = relevance.evaluate(metric, candidates)
+            expected = one_at_a_time(metric, Y, groups, weights, candidates)
+            np.testing.assert_array_equal(values, expected)

@@ -21,7 +21,8 @@ N_AVERAGED = 4  # members in the mean
 LEAST_FOR_STACK = 200  # items: weights from fewer are noise
 STACK_ALPHAS = 10.0 ** np.arange(2, -7, -1)  # relative to the mean square of a column
 REPLACEMENT_ERRORS = 3.0  # standard errors by which a member must beat the stack to replace it
-BATCH_ENTRIES = 2**23  # held-out scores of stacks that are evaluated at once
+BATCH_ENTRIES = 2**23  # numbers of the draws that are evaluated at once
+SYSTEM_COPIES = 5  # of the systems without each unit, in memory at once
 
 
 def is_worse(metric: Array, metric_of_rival: Array, sign: float, n_errors: float = 1.0) -> bool:
@@ -225,7 +226,8 @@ class Stacking:
             return
         n_items, n_members = self._scaled_scores.shape
         n_criteria = 1 + len(self._metric_weights)
-        n_entries_of_draw = max(n_items * n_criteria, self.n_units * n_members**2)
+        n_entries_of_systems = SYSTEM_COPIES * self.n_units * n_members**2
+        n_entries_of_draw = max(n_items * n_criteria, n_entries_of_systems)
         n_draws_at_once = max(1, BATCH_ENTRIES // n_entries_of_draw)
         for start in range(0, len(draws), n_draws_at_once):
             yield from self._stacks(draws[start : start + n_draws_at_once])
