@@ -185,10 +185,7 @@ def permutation_importance(
     data = check_data(y, predict_items(model, X, groups), groups)
     if data.score.ndim != 1:
         raise ValueError(f"the model predicts shape {data.score.shape}; expected one output.")
-    names = column_names(X)
-    if names is None:
-        X = as_matrix(X)
-        names = name_columns(input_columns(model, X), X.shape[1])
+    X, names = _matrix_and_names(model, X)
 
     # The metric in each group without permutation
     targets = GroupedTargets(data.y, data.groups)
@@ -225,6 +222,15 @@ def permutation_importance(
         metric=metric,
         score=float(nanmean(unpermuted_values)),
     )
+
+
+def _matrix_and_names(model: BaseEstimator, X: MatrixLike) -> tuple[MatrixLike, list[str]]:
+    """X as it is predicted, and the names of its columns: those of the frame, or of the model."""
+    names = column_names(X)
+    if names is not None:
+        return X, names
+    matrix = as_matrix(X)
+    return matrix, name_columns(input_columns(model, matrix), matrix.shape[1])
 
 
 def _unpack_relevance(

@@ -14,6 +14,7 @@ grading is a sequence c_1 ≥ … ≥ c_G, found by running maxima over the grad
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -236,20 +237,12 @@ def ndcg_query(query: RankedQuery, k: int | None, gains: Array) -> NDCGQuery:
     weight_of_document = weights_of_documents(query, discounts)
     gain_of_grade = gains.tolist()
     judged_gain = 0.0
-    unjudged = []
     for document, weight in weight_of_document.items():
         if document in query.judgments:
             judged_gain += weight * gain_of_grade[int(query.judgments[document])]
-        else:
-            unjudged.append(document)
 
-    # Documents after place k enlarge the ideal gain only; k of them are enough to saturate it.
-    without_weight = query.pool_documents(k)
-    longest = max(len(ranking) for ranking in query.rankings)
-    if longest > k:
-        without_weight += [name for name in query.unjudged() if name not in weight_of_document]
-    unjudged += without_weight[:k]
-
+    unjudged = [name for name in weight_of_document if name not in query.judgments]
+    unjudged += _unjudged_after(query, k, weight_of_document)
     weights = np.array([weight_of_document.get(name, 0.0) for name in unjudged])
     largest_first = np.argsort(-weights, kind="stable")
     judged_grades = np.array(list(query.judgments.values()))
@@ -262,3 +255,17 @@ def ndcg_query(query: RankedQuery, k: int | None, gains: Array) -> NDCGQuery:
         gain_steps=np.diff(gains),
         discounts=discounts,
     )
+
+
+def _unjudged_after(
+    query: RankedQuery, k: int, weight_of_document: Mapping[str, float]
+) -> list[str]:
+    """Unjudged documents after place k, which have no weight but enlarge the ideal gain.
+
+    k of them are enough to saturate it.
+    """
+    documents = query.pool_documents(k)
+    longest = max(len(ranking) for ranking in query.rankings)
+    if longest > k:
+        documents += [name for name in query.unjudged() if name not in weight_of_document]
+    return documents[:k]

@@ -347,19 +347,16 @@ def _read_long(columns: Mapping[str, Column], names: ComparisonColumns) -> Paire
     if len(arms.labels) < 2:
         raise ValueError(f"the column {names.arm!r} names one ranker only; compare needs two.")
 
-    # Values of each ranker as a matrix of its seeds and all groups
-    n_groups = len(groups.labels)
     values = {}
-    for code, label in enumerate(arms.labels):
+    for code, arm in enumerate(arms.labels.astype(str).tolist()):
         rows = np.flatnonzero(arms.codes == code)
-        distinct_seeds, seed_of_row = np.unique(seed_codes[rows], return_inverse=True)
-        cell_of_row = seed_of_row * n_groups + groups.codes[rows]
-        _refuse_repeated_cells(
-            cell_of_row, str(label), groups.labels, has_seeds=names.seed is not None
-        )
-        cells = np.full(len(distinct_seeds) * n_groups, np.nan)
+        seeds, seed_of_row = np.unique(seed_codes[rows], return_inverse=True)
+        cell_of_row = seed_of_row * groups.n_groups + groups.codes[rows]
+        _refuse_repeated_cells(cell_of_row, arm, groups.labels, has_seeds=names.seed is not None)
+        cells = np.full(len(seeds) * groups.n_groups, np.nan)
         cells[cell_of_row] = scores[rows]
-        values[str(label)] = cells.reshape(len(distinct_seeds), n_groups)
+        values[arm] = cells.reshape(len(seeds), groups.n_groups)
+
     clusters = None
     if names.cluster is not None:
         cluster_of_row = columns[names.cluster].to_list()
