@@ -127,7 +127,7 @@ class LabelRanker(KernelModel):
     __metadata_request__score = {"groups": UNUSED, "sample_weight": UNUSED}  # noqa: RUF012
 
     multi_output = True
-    learned = (*KernelModel.learned, "gaps_")
+    optional_attributes = (*KernelModel.optional_attributes, "gaps_")
     gaps_: Array  # set by `calibrate`
 
     def __init__(

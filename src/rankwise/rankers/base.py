@@ -169,8 +169,12 @@ def list_nuisance_effects(ranker: RankerMixin) -> list[NuisanceEffect]:
     names = getattr(ranker, "nuisance_names_", None)  # of some rankers
     if names is None:
         return []
-    effects = zip(names, ranker.nuisance_coef_, ranker.nuisance_se_, strict=True)  # type: ignore[attr-defined]
-    return [NuisanceEffect(name, float(effect), float(error)) for name, effect, error in effects]
+    coefs = ranker.nuisance_coef_  # type: ignore[attr-defined]
+    standard_errors = ranker.nuisance_se_  # type: ignore[attr-defined]
+    return [
+        NuisanceEffect(name, float(coef), float(standard_error))
+        for name, coef, standard_error in zip(names, coefs, standard_errors, strict=True)
+    ]
 
 
 def _pooled_accuracy(graph: PreferenceGraph, predicted: Array) -> float:
@@ -181,14 +185,13 @@ def _pooled_accuracy(graph: PreferenceGraph, predicted: Array) -> float:
     return float(1.0 - np.mean(error))
 
 
-def ranks_in_groups(
-    scores: Array, groups: ArrayLike | None, equal: float = 0.0
-) -> NDArray[np.intp]:
+def ranks_in_groups(scores: Array, groups: ArrayLike | None) -> NDArray[np.intp]:
     """As `Groups.rank`, for labels of any kind; scores may have several columns."""
-    encoded = encode_groups(groups, len(scores))
+    encoded_groups = encode_groups(groups, len(scores))
     if scores.ndim == 1:
-        return encoded.rank(scores, equal)
-    return np.stack([encoded.rank(column, equal) for column in scores.T], axis=1)
+        return encoded_groups.rank(scores)
+    ranks_of_outputs = [encoded_groups.rank(output_scores) for output_scores in scores.T]
+    return np.stack(ranks_of_outputs, axis=1)
 
 
 class KernelModel(RankerMixin, BaseEstimator):
@@ -210,7 +213,7 @@ class KernelModel(RankerMixin, BaseEstimator):
         "_nuisance_names": NotSaved(),
     }
 
-    learned: ClassVar[tuple[str, ...]] = (
+    optional_attributes: ClassVar[tuple[str, ...]] = (
         *("coef_", "dual_coef_", "X_fit_", "basis_indices_"),
         *("nuisance_coef_", "nuisance_se_", "nuisance_names_"),
     )
@@ -307,7 +310,7 @@ class KernelModel(RankerMixin, BaseEstimator):
 
     def _store_features(self, features: FeatureMap) -> None:
         """Forget the attributes of an earlier fit, and store the items of this one."""
-        for name in self.learned:
+        for name in self.optional_attributes:
             self.__dict__.pop(name, None)
         if isinstance(features, ColumnFeatures):
             return
@@ -338,9 +341,9 @@ class KernelModel(RankerMixin, BaseEstimator):
     @property
     def _coefficient_columns(self) -> Array:
         """The coefficients with shape (n, n_outputs)."""
-        if hasattr(self, "coef_"):
+        if hasattr(self, "coef_"):  # (n,) or (n_outputs, n)
             return np.asarray(np.atleast_2d(self.coef_).T)
-        return self.dual_coef_.reshape(len(self.dual_coef_), -1)
+        return self.dual_coef_.reshape(len(self.dual_coef_), -1)  # (n,) or (n, n_outputs)
 
     def _feature_map(self, n_coefficients: int) -> FeatureMap:
         kernel = self.make_kernel()

@@ -128,7 +128,7 @@ class BatchSums:
         pairs = self._equations.pairs
         if not pairs.n:
             return 0.0
-        return float(np.trace(pairs.gram) / pairs.weight)
+        return float(np.trace(pairs.gram) / pairs.weight)  # Σ ω ‖r_i − r_j‖² / Σ ω
 
     @property
     def output_shape(self) -> tuple[int, ...]:
@@ -194,6 +194,7 @@ class BatchSums:
         n_rows_of_closed: dict[Hashable, int] = {}
         moments_of_groups: dict[Hashable, GroupMoments] = {}
         for name, group_rows in rows_by_group.items():
+            # may later batches have rows of this group?
             is_at_edge = group_rows[0] == 0 or group_rows[-1] == last_row
             stays_open = may_split_groups and (is_at_edge or not is_sorted)
             weighted_rows = _rows_of_positive_weight(target, group_rows)
@@ -228,7 +229,7 @@ class BatchSums:
         self._check_groups(other._open_groups.keys())
         self._check_groups(other._n_rows_of_closed.keys())
         other._check_groups(self._open_groups.keys())
-        self._columns = copy.copy(other._columns)
+        self._columns = copy.copy(other._columns)  # the same ones, unless this has no rows
         self._add_equations(other._equations, other._open_groups)
         self._n_rows_of_closed |= other._n_rows_of_closed
         return self
@@ -437,7 +438,7 @@ class BatchSums:
     ) -> None:
         """Add sums, and the pairs between the new rows and the old ones of the same groups.
 
-        The groups remain open; those seen longest ago are closed if they need too much memory.
+        The groups remain open, as far as memory allows.
         """
         for name, new_group in moments_of_groups.items():
             old_group = self._open_groups.pop(name, None)
@@ -450,7 +451,10 @@ class BatchSums:
                 equations = equations.subtract_pairs(self._pairs_inside(old_group))
             self._open_groups[name] = group
         self._equations = self._equations.add(equations)
+        self._close_oldest_groups()
 
+    def _close_oldest_groups(self) -> None:
+        """Close the groups seen longest ago while the open ones need too much memory."""
         excess_bytes = self.open_bytes - self._max_open_bytes
         for name, group in list(self._open_groups.items()):
             if excess_bytes <= 0:

@@ -158,7 +158,8 @@ def sample_labels(labels: Iterable[Hashable], n_groups: int) -> list[Hashable]:
 def stable_hash(label: Hashable) -> int:
     """A hash value of a label that is the same in all processes."""
     text = f"{type(label).__name__}:{label!r}"
-    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
+    digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big")
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,8 +198,8 @@ class AlphaSelection:
     @property
     def best_score(self) -> float:
         """The metric of the selected alpha."""
-        is_selected = self.alphas == self.alpha
-        return float(self.mean_score[is_selected][0])
+        position = np.flatnonzero(self.alphas == self.alpha)[0]
+        return float(self.mean_score[position])
 
 
 def select_alpha(

@@ -89,10 +89,13 @@ def linear_weights(model: BaseEstimator) -> LinearWeights:
 
 def map_weights(linear: FeatureMap, coef: Array, n_features: int) -> Array:
     """Weights of all features, (n_features, n_outputs), from the coefficients of a linear map."""
-    weights = np.zeros((n_features, coef.shape[1]))
     if isinstance(linear, ColumnFeatures):
-        np.add.at(weights, linear.indices, coef)
-    else:
-        columns = slice(None) if linear.columns is None else linear.columns
-        weights[columns] = np.asarray(linear.items.T @ coef)
+        weights = np.zeros((n_features, coef.shape[1]))
+        np.add.at(weights, linear.indices, coef)  # a column may be chosen twice
+        return weights
+    weights_of_columns = np.asarray(linear.items.T @ coef)  # Σ_j coef_j item_j
+    if linear.columns is None:
+        return weights_of_columns
+    weights = np.zeros((n_features, coef.shape[1]))
+    weights[linear.columns] = weights_of_columns
     return weights

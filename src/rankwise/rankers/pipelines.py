@@ -97,16 +97,16 @@ def input_column_of_feature(step: BaseEstimator, n_columns: int) -> Indices | No
     if isinstance(step, Pipeline):
         return _columns_of_pipeline(step, n_columns)
     if isinstance(step, ColumnTransformer):
-        sources = [
+        columns_of_branches = [
             _columns_of_branch(step, key, transformer) for key, transformer, _ in step.transformers_
         ]
-        return _concatenated(sources)
+        return _concatenate_known(columns_of_branches)
     if isinstance(step, FeatureUnion):
-        sources = [
+        columns_of_branches = [
             input_column_of_feature(transformer, n_columns)
             for _, transformer in step.transformer_list
         ]
-        return _concatenated(sources)
+        return _concatenate_known(columns_of_branches)
     if name in COLUMNS_OF_STEP:
         return COLUMNS_OF_STEP[name](step, n_columns)
     if hasattr(step, "get_support"):
@@ -116,13 +116,13 @@ def input_column_of_feature(step: BaseEstimator, n_columns: int) -> Indices | No
 
 def _columns_of_pipeline(pipeline: Pipeline, n_columns: int) -> Indices | None:
     """Input columns through all steps of a pipeline."""
-    sources = np.arange(n_columns)
+    input_columns = np.arange(n_columns)  # of each feature after the steps so far
     for _, step in pipeline.steps:
-        sources_of_step = input_column_of_feature(step, len(sources))
-        if sources_of_step is None:
+        columns_of_step = input_column_of_feature(step, len(input_columns))
+        if columns_of_step is None:
             return None
-        sources = sources[sources_of_step]
-    return sources
+        input_columns = input_columns[columns_of_step]
+    return input_columns
 
 
 def _columns_of_branch(
@@ -131,19 +131,21 @@ def _columns_of_branch(
     """Input columns of the features of one transformer of a ColumnTransformer."""
     if isinstance(transformer, str) and transformer == "drop":
         return np.empty(0, dtype=np.intp)
-    columns = np.asarray(step._transformer_to_input_indices[key], dtype=np.intp)
-    if not len(columns):
-        return columns
-    sources = input_column_of_feature(transformer, len(columns))
-    return None if sources is None else columns[sources]
-
-
-def _concatenated(sources: list[Indices | None]) -> Indices | None:
-    """Join the input columns of several transformers; None if one of them is not known."""
-    traceable = [columns for columns in sources if columns is not None]
-    if len(traceable) < len(sources):
+    branch_columns = np.asarray(step._transformer_to_input_indices[key], dtype=np.intp)
+    if not len(branch_columns):
+        return branch_columns
+    columns_in_branch = input_column_of_feature(transformer, len(branch_columns))
+    if columns_in_branch is None:
         return None
-    return np.concatenate(traceable)
+    return branch_columns[columns_in_branch]
+
+
+def _concatenate_known(columns_of_branches: list[Indices | None]) -> Indices | None:
+    """Join the input columns of several transformers; None if one of them is not known."""
+    known_columns = [columns for columns in columns_of_branches if columns is not None]
+    if len(known_columns) < len(columns_of_branches):
+        return None
+    return np.concatenate(known_columns)
 
 
 def _columns_of_one_hot_encoder(step: BaseEstimator, n_columns: int) -> Indices:
@@ -164,7 +166,9 @@ def _columns_of_table_vectorizer(step: BaseEstimator, n_columns: int) -> Indices
 
 def _columns_of_group_scaler(step: BaseEstimator, n_columns: int) -> Indices:
     columns = np.arange(n_columns)
-    return np.tile(columns, 2) if step.with_standard else columns
+    if step.with_standard:  # a second feature of each column
+        return np.tile(columns, 2)
+    return columns
 
 
 def _columns_of_simple_imputer(step: BaseEstimator, n_columns: int) -> Indices:
@@ -184,7 +188,9 @@ def _columns_of_missing_indicator(step: BaseEstimator, n_columns: int) -> Indice
 
 def _columns_of_function_transformer(step: BaseEstimator, n_columns: int) -> Indices | None:
     is_elementwise = step.func is None or isinstance(step.func, np.ufunc)
-    return np.arange(n_columns) if is_elementwise else None
+    if is_elementwise:
+        return np.arange(n_columns)
+    return None
 
 
 #: By the name of a step's class: its input columns, from the fitted step and their number.

@@ -200,7 +200,7 @@ class RankRLS(PathModel):
     allows_zero_alpha = True
     alpha: float | Sequence[float] | Array  # type: ignore[assignment]
     takes_nuisance = True
-    learned = (*PathModel.learned, "n_samples_seen_", "_sums", "_features")
+    optional_attributes = (*PathModel.optional_attributes, "n_samples_seen_", "_sums", "_features")
 
     __metadata_request__partial_fit = {  # noqa: RUF012
         "groups": True,

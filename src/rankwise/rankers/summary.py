@@ -201,7 +201,9 @@ def member_table(metric: str, members: Sequence[Mapping[str, Json]]) -> TextTabl
     for member in members:
         cells = member_cells(member)
         if has_pairs:
-            pair_weight = f"{member['pair_weight']:+.3f}" if "pair_weight" in member else ""
+            pair_weight = ""
+            if "pair_weight" in member:
+                pair_weight = f"{member['pair_weight']:+.3f}"
             cells.insert(3, pair_weight)
         rows.append(cells)
     return TextTable(header, rows)
