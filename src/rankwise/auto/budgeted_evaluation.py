@@ -96,7 +96,7 @@ def plan_hold_out(
     n_sample = n_items
     if n_items >= MANY_ITEMS:
         n_sample = min(MAX_SAMPLE, n_items // MIN_SAMPLING)
-    while True:
+    while True:  # halve the sample until there is time for it
         rows = None  # all of them
         if n_sample < n_items:
             rows = data.sample(n_sample, rng)
@@ -125,7 +125,7 @@ def evaluate_members(
     def evaluate_in_turn(block: list[str]) -> list[Evaluated | Skipped]:
         results = []
         for name in block:
-            tree_share = TREE_SHARE
+            tree_share = TREE_SHARE  # leaves time for the members that follow
             if name == names[-1]:
                 tree_share = 1.0
             is_first = name == names[0]
@@ -137,12 +137,13 @@ def evaluate_members(
         return results
 
     n_alone = 0
-    if plan.time_limit is not None:
+    if plan.time_limit is not None:  # the first member measures the speed of the machine
         n_alone = 1
     first_results = evaluate_in_turn(names[:n_alone])
     work = 0.0  # too little for several threads
     if can_run_together(members, hold_out):
-        work = LARGE_STEP * sum(seconds.total for seconds in expected.values())
+        seconds_of_all = sum(seconds.total for seconds in expected.values())
+        work = LARGE_STEP * seconds_of_all  # several threads pay from about one second on
     blocks = map_in_threads(evaluate_in_turn, names[n_alone:], work, one_by_one=True)
     return list(itertools.chain(first_results, *blocks))
 
@@ -189,8 +190,8 @@ def evaluate_one(
 
     # reserve time for training, as expected until the evaluation has measured it
     pace = budget.pace
-    seconds = min(available_seconds, pace * expected.total)
-    budget.reserve(name, seconds * expected.training / expected.total)
+    likely_seconds = min(available_seconds, pace * expected.total)
+    budget.reserve(name, likely_seconds * expected.training / expected.total)
     try:
         evaluated = evaluate_member(member, plan.hold_out, plan.seed, available_seconds, pace)
     except Exception as error:  # rankers that are not ours may raise any error

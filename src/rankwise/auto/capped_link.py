@@ -62,7 +62,7 @@ def win_probability(differences: Array, cap: float) -> Array:
     """Probability that the first item wins; that of swapped sides adds up to exactly 1."""
     # at any difference the favorite loses with a probability of at least `cap`
     probability_of_favorite = cap + (1 - 2 * cap) * expit(np.abs(differences))
-    is_second_favorite = differences < 0
+    is_second_favorite = differences < 0  # the sum with swapped sides is exactly 1
     return np.asarray(
         np.where(is_second_favorite, 1 - probability_of_favorite, probability_of_favorite)
     )

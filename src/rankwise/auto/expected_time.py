@@ -54,8 +54,10 @@ def expected_seconds(member: Any, hold_out: HoldOut) -> ExpectedSeconds:
         return _expected_seconds_of_trees(hold_out)
     n_rows, n_columns = feature_shape(member, hold_out.data)
     seconds_per_row = SECONDS_PER_PRODUCT * n_columns**2
-    hold_out_rows = n_rows * PRODUCT_COST + n_columns * CUBE_COST
-    evaluation = LEAST_SECONDS + seconds_per_row * hold_out_rows
+
+    # products of n rows and cubes of p columns, both counted in rows
+    hold_out_cost = n_rows * PRODUCT_COST + n_columns * CUBE_COST
+    evaluation = LEAST_SECONDS + seconds_per_row * hold_out_cost
     training = 0.0  # the hold-out of all items trains the model, too
     if n_evaluated < n_all:
         training = seconds_per_row * n_all * SUMS_COST
@@ -67,9 +69,9 @@ def _expected_seconds_of_trees(hold_out: HoldOut) -> ExpectedSeconds:
     n_all = hold_out.all_data.graph.n_items
     n_evaluated, n_columns = feature_shape(TREES, hold_out.data)
     seconds_of_all = TREE_SECONDS * n_columns * n_all
-    if n_evaluated == n_all:
-        return ExpectedSeconds(seconds_of_all, seconds_of_all / 2)
-    evaluation = seconds_of_all / 4
+    if n_evaluated == n_all:  # three folds of two thirds; then all items once
+        return ExpectedSeconds(seconds_of_all, training=seconds_of_all / 2)
+    evaluation = seconds_of_all / 4  # one fold, the sample
     training = 0.0  # trees that were grown on nearly all items are not grown again
     if n_evaluated > SEEN_TREE_SHARE * n_all:
         training = evaluation

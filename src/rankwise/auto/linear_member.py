@@ -65,6 +65,8 @@ class LinearMember:
             **self._limits,
         )
         warn_about_solutions(solutions, "linear", self._ranker.tol)
+
+        # the fitted attributes of RankRLS
         ranker = self._ranker
         ranker.alpha = alpha
         ranker.coef_ = solver_input.coefficients(solutions.coef[0])[:, 0].copy()

@@ -76,7 +76,7 @@ def scale_view(X: Any, n_dense: int, scaling: Scaling, groups: Indices | None) -
             with_standard=scaling.with_standard,
             with_mean=not is_sparse,
         )
-    columns = fit_transform(scaler, X, groups)
+    columns = fit_transform(scaler, X, groups)  # with groups where the scaler has them
     has_indicators = X.shape[1] > n_dense
     if has_indicators:  # do not give rare values and words more weight than frequent ones
         scaler.scale_[n_dense:] = 1.0

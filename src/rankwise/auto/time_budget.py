@@ -66,8 +66,8 @@ class TimeBudget:
             self._reserved.clear()
 
     def observe(self, seconds: float, expected_seconds: float) -> None:
-        """Update the pace by work that took these seconds; it at most halves at a time."""
-        with self._lock:
+        """Update the pace by work that took these seconds."""
+        with self._lock:  # the pace may rise at once, but at most halve
             self._pace = max(seconds / expected_seconds, self._pace / 2)
 
 

@@ -25,17 +25,17 @@ class SelectedRounds(NamedTuple):
 
 
 def select_rounds(
-    growing: Sequence[GradientTrees],
-    differences: Callable[[int, int], Array],
+    trees_of_folds: Sequence[GradientTrees],
+    differences_by_trees: Callable[[int, int], Array],
     problem: ComparisonProblem,
 ) -> SelectedRounds:
     """Grow the trees of all folds together until the held-out loss stops falling.
 
     Parameters
     ----------
-    growing : sequence of GradientTrees
+    trees_of_folds : sequence of GradientTrees
         Trees of each fold, none of them grown.
-    differences : callable
+    differences_by_trees : callable
         Held-out differences of scores by the trees of a fold, from a tree on.
     problem : ComparisonProblem
         Held-out outcomes.
@@ -45,10 +45,11 @@ def select_rounds(
     least_loss = np.inf
     last_gain = 0  # stage that lowered the loss by more than `LEAST_GAIN`
     for stage in range(1, MAX_TREES // STAGE + 1):
-        for fold_number, trees in enumerate(growing):
+        for fold_number, trees in enumerate(trees_of_folds):
             first_new_tree = trees.n_trees
             trees.add_trees(STAGE)
-            held_out[fold_number] = held_out[fold_number] + differences(fold_number, first_new_tree)
+            change = differences_by_trees(fold_number, first_new_tree)
+            held_out[fold_number] = held_out[fold_number] + change
         held_out_differences = np.concatenate(held_out)
         loss = problem.loss(held_out_differences, 0.0)
         if loss < least_loss * (1 - LEAST_GAIN):
@@ -58,6 +59,6 @@ def select_rounds(
             best = SelectedRounds(stage * STAGE, held_out_differences)
         if stage - last_gain >= PATIENCE or problem.is_time_over():
             break
-    if not any(trees.n_trees for trees in growing):
+    if not any(trees.n_trees for trees in trees_of_folds):
         raise ValueError("there are too few comparisons for a split")
     return best
