@@ -232,7 +232,8 @@ def main(arguments: list[str] | None = None) -> list[Record]:
     )
     print(about, flush=True)
     path = options.output / f"{day}-{commit()}-{options.size}.csv"
-    start, records = time.perf_counter(), []
+    start = time.perf_counter()
+    records = []
     for row in ROWS:
         name = f"{row.section}: {row.work} / {row.against}"
         if not re.search(options.only, name, re.IGNORECASE):

@@ -7,7 +7,10 @@ from pathlib import Path
 from typing import Any
 
 Record = dict[str, Any]
-OURS, THEIRS, GOOD, BAD = "#0072B2", "#999999", "#009E73", "#D55E00"
+OURS = "#0072B2"
+THEIRS = "#999999"
+GOOD = "#009E73"
+BAD = "#D55E00"
 
 
 def draw_charts(records: list[Record], folder: Path) -> None:

@@ -26,7 +26,8 @@ import rankwise
 from benchmarks.row import load_per_core
 from rankwise.distributed import RankRLS, RankSVM
 
-GROUP, N_FEATURES = 100, 136
+GROUP = 100
+N_FEATURES = 136
 ROWS = {"tiny": 2_000, "short": 100_000, "full": 1_000_000}  # on one worker
 WORKERS = (1, 2)
 MODELS = {"RankRLS": RankRLS(1e-3), "RankSVM": RankSVM(1e-2)}

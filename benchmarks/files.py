@@ -58,7 +58,8 @@ def model_file(is_read: bool) -> Callable[[str], tuple[Work, None]]:
 
     def prepare(size: str) -> tuple[Work, None]:
         X, y, groups = data_of("tiny")[:3]
-        model, path = RankRLSCV().fit(X, y, groups), Path(FOLDER.name) / "model.rw"
+        model = RankRLSCV().fit(X, y, groups)
+        path = Path(FOLDER.name) / "model.rw"
         save(model, path)
         return (lambda: load(path)) if is_read else (lambda: save(model, path)), None
 

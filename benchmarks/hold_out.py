@@ -80,7 +80,8 @@ def leave_every_pair_out(size: str) -> Works:
     """31 alphas by leave-pair-out against one eigh and 31 matrix products of that size."""
     m = {"tiny": 60, "short": 600, "full": 2000}[size]
     rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((m, 10)), rng.standard_normal(m)
+    X = rng.standard_normal((m, 10))
+    y = rng.standard_normal(m)
     K = rbf_kernel(X, gamma=0.1)
 
     def limit() -> None:
@@ -103,7 +104,8 @@ def one_alpha_held_out(size: str) -> Works:
     """Leave-group-out of a kernel model at one alpha against one fit."""
     m = {"tiny": 60, "short": 800, "full": 2000}[size]
     rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((m, 10)), rng.standard_normal(m)
+    X = rng.standard_normal((m, 10))
+    y = rng.standard_normal(m)
     groups = np.arange(m) // 20
     model = RankRLS(1e-3, kernel="rbf", gamma=0.1)
     return lambda: leave_group_out_predict(model, X, y, groups), lambda: model.fit(X, y, groups)

@@ -26,7 +26,9 @@ from benchmarks.row import blas_threads, load_per_core
 from rankwise import RankRLS
 from rankwise.datasets import read_letor
 
-N_FEATURES, GROUP, POOL = 136, 100, 5_000
+N_FEATURES = 136
+GROUP = 100
+POOL = 5_000
 GIGABYTES = {"tiny": 0.002, "short": 0.1, "full": 2.0}
 
 
@@ -56,8 +58,10 @@ def write_file(path: Path, n_bytes: float) -> int:
 def train(path: str, chunks: int) -> dict[str, Any]:
     """Stream the file through partial_fit; to be called in a fresh process."""
     before = _peak_mib()
-    start, cpu = time.perf_counter(), time.process_time()
-    model, n_chunks = RankRLS(alpha=1e-3), 0
+    start = time.perf_counter()
+    cpu = time.process_time()
+    model = RankRLS(alpha=1e-3)
+    n_chunks = 0
     for X, y, groups, *_ in read_letor(path, chunks=chunks, n_features=N_FEATURES):
         model.partial_fit(X, y, groups, whole_groups=True)
         n_chunks += 1

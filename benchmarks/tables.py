@@ -47,7 +47,8 @@ def incomplete(size: str) -> Works:
     table = DyadicProblem(DyadicLoss(Y), *sides, tol=0.0, max_iter=ITERATIONS)
     rows, columns = table.preconditioned_sides()
     alpha = np.array([1e-6])
-    R, S = rows.features, columns.features
+    R = rows.features
+    S = columns.features
     B = np.ones((R.shape[1], S.shape[1]))
 
     def iterate() -> None:
@@ -64,13 +65,15 @@ def labels(size: str) -> Works:
     """50 labels against ridge regression with as many outputs."""
     n = {"tiny": 60, "short": 2000, "full": 10_000}[size]
     rng = np.random.default_rng(0)
-    X, Y = rng.standard_normal((n, 100)), rng.standard_normal((n, 50))
+    X = rng.standard_normal((n, 100))
+    Y = rng.standard_normal((n, 50))
     return lambda: LabelRanker().fit(X, Y), lambda: Ridge().fit(X, Y)
 
 
 def _table(n_rows: int, n_columns: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     rng = np.random.default_rng(0)
-    X, Z = rng.standard_normal((n_rows, 20)), rng.standard_normal((n_columns, 20))
+    X = rng.standard_normal((n_rows, 20))
+    Z = rng.standard_normal((n_columns, 20))
     return rbf_kernel(X), rbf_kernel(Z), rng.standard_normal((n_rows, n_columns))
 
 

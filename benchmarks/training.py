@@ -50,7 +50,8 @@ def predict(size: str) -> Works:
 def one_alpha_with_groups(size: str) -> Works:
     n_items = {"tiny": 60, "short": 1000, "full": 3000}[size]
     rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((n_items, 10)), rng.standard_normal(n_items)
+    X = rng.standard_normal((n_items, 10))
+    y = rng.standard_normal(n_items)
     groups = np.arange(n_items) // (n_items // 20 if size == "tiny" else 30)
     ridge = KernelRidge(alpha=0.1, kernel="rbf", gamma=GAMMA)
     rls = RankRLS(kernel="rbf", gamma=GAMMA)
@@ -60,7 +61,8 @@ def one_alpha_with_groups(size: str) -> Works:
 def many_outputs(size: str) -> Works:
     n_rows = {"tiny": 300, "short": 20_000, "full": 200_000}[size]
     rng = np.random.default_rng(0)
-    X, Y = rng.standard_normal((n_rows, 46)), rng.standard_normal((n_rows, 100))
+    X = rng.standard_normal((n_rows, 46))
+    Y = rng.standard_normal((n_rows, 100))
     groups = np.arange(n_rows) // 100
     return lambda: RankRLS().fit(X, Y, groups), lambda: Ridge().fit(X, Y)
 
@@ -69,8 +71,10 @@ def weighted(size: str) -> Works:
     """A primal fit of items with weights beside one of the same items without."""
     n_rows = {"tiny": 300, "short": 100_000, "full": 1_000_000}[size]
     rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((n_rows, 136)), rng.integers(0, 5, n_rows).astype(float)
-    groups, weights = np.arange(n_rows) // 100, rng.exponential(size=n_rows)
+    X = rng.standard_normal((n_rows, 136))
+    y = rng.integers(0, 5, n_rows).astype(float)
+    groups = np.arange(n_rows) // 100
+    weights = rng.exponential(size=n_rows)
     return lambda: RankRLS().fit(X, y, groups, weights), lambda: RankRLS().fit(X, y, groups)
 
 
@@ -79,7 +83,8 @@ def weighted_pairs(size: str) -> Works:
     n_rows = {"tiny": 300, "short": 20_000, "full": 200_000}[size]
     rng = np.random.default_rng(0)
     X = rng.standard_normal((n_rows, 20))
-    y, weights = X[:, 0] + rng.standard_normal(n_rows), rng.exponential(size=n_rows)
+    y = X[:, 0] + rng.standard_normal(n_rows)
+    weights = rng.exponential(size=n_rows)
     return lambda: RankSVM().fit(X, y, None, weights), lambda: RankSVM().fit(X, y)
 
 

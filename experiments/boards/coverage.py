@@ -49,7 +49,9 @@ class Setting(NamedTuple):
         """Standard deviation of the true ratings."""
         if self.spread is not None:
             return self.spread
-        return 1.0 if self.outcomes == "wins" else 0.3
+        if self.outcomes == "wins":
+            return 1.0
+        return 0.3
 
 
 SETTINGS = {
@@ -106,43 +108,55 @@ def ratings_of_all_judges(truth):
     return rate(votes, intervals=False).ratings
 
 
+def draw_pairs(setting, rng):
+    """First and second item of each comparison; the items after `n_items` are newcomers."""
+    n_items = setting.n_items + setting.newcomers
+    popularity = np.ones(n_items)
+    if setting.popular:
+        popularity = 1 / np.arange(1, n_items + 1)
+    popularity[setting.n_items :] = 0
+    i, j = rng.choice(n_items, (2, setting.n_games), p=popularity / popularity.sum())
+    is_pair = i != j
+
+    circle = rng.permutation(setting.n_items)  # connects all items
+    games_of_newcomers = rng.integers(1, 5, size=setting.newcomers)
+    newcomer = np.repeat(np.arange(setting.n_items, n_items), games_of_newcomers)
+    opponent = rng.integers(setting.n_items, size=len(newcomer))
+
+    one_side = np.concatenate([circle, i[is_pair], newcomer])
+    other_side = np.concatenate([np.roll(circle, 1), j[is_pair], opponent])
+    is_swapped = rng.random(len(one_side)) < 0.5
+    first = np.where(is_swapped, other_side, one_side)
+    second = np.where(is_swapped, one_side, other_side)
+    return first, second
+
+
 def comparisons(name, rng):
     """Truth, comparisons, and the context of each or None."""
     setting = SETTINGS[name]
-    n = setting.n_items + setting.newcomers
-    truth = setting.true_spread * rng.standard_normal(n)
+    n_items = setting.n_items + setting.newcomers
+    truth = setting.true_spread * rng.standard_normal(n_items)
     truth -= truth.mean()
-    chance = np.ones(n)
-    if setting.popular:
-        chance = 1 / np.arange(1, n + 1)
-    chance[setting.n_items :] = 0
-    i, j = rng.choice(n, (2, setting.n_games), p=chance / chance.sum())
-    everyone = rng.permutation(setting.n_items)  # a circle, so that all are connected
-    new = np.repeat(np.arange(setting.n_items, n), rng.integers(1, 5, size=setting.newcomers))
-    opponent = rng.integers(setting.n_items, size=len(new))
-    first = np.concatenate([everyone, i[i != j], new])
-    second = np.concatenate([np.roll(everyone, 1), j[i != j], opponent])
-    is_swapped = rng.random(len(first)) < 0.5
-    first, second = np.where(is_swapped, second, first), np.where(is_swapped, first, second)
+    first, second = draw_pairs(setting, rng)
     margin = truth[first] - truth[second] + (setting.side or 0.0)
     judge = None
     level = None
     if setting.levels:
-        offset = OFFSET * rng.standard_normal((setting.levels, n))
+        offset = OFFSET * rng.standard_normal((setting.levels, n_items))
         level = rng.integers(setting.levels, size=len(first))
         margin += offset[level, first] - offset[level, second]
         truth = truth + offset[0] - offset[0].mean()
     if setting.n_judges:
         judge = rng.integers(setting.n_judges, size=len(first))
-        taste = TASTE * rng.standard_normal((setting.n_judges, n))
+        taste = TASTE * rng.standard_normal((setting.n_judges, n_items))
         margin += taste[judge, first] - taste[judge, second]
         if setting.outcomes == "wins":
             truth = ratings_of_all_judges(truth)
     outcome = draw_outcomes(setting, margin, rng)
     if setting.side is not None and setting.n_judges:
-        outcome += 0.2 * rng.standard_normal(setting.n_judges)[judge]
+        outcome += 0.2 * rng.standard_normal(setting.n_judges)[judge]  # side bias of each judge
     weight = np.ones(len(first))
-    return truth, PairData(first, second, outcome, weight, np.arange(n), judges=judge), level
+    return truth, PairData(first, second, outcome, weight, np.arange(n_items), judges=judge), level
 
 
 def draw_outcomes(setting, margin, rng):
@@ -151,13 +165,15 @@ def draw_outcomes(setting, margin, rng):
         return margin + rng.standard_normal(len(margin))
     if setting.outcomes == "wins":
         mean = 2 * expit(margin) - 1
-        tie = setting.ties * (1 - np.abs(mean))
+        tie_probability = setting.ties * (1 - np.abs(mean))
     else:
         mean = np.clip(margin, -0.95, 0.95)
-        tie = 0.3 * (1 - np.abs(mean))
+        tie_probability = 0.3 * (1 - np.abs(mean))
+    win_probability = (1 - tie_probability + mean) / 2
     drawn = rng.random(len(margin))
-    win = (1 - tie + mean) / 2
-    return np.where(drawn < win, 1.0, np.where(drawn < win + tie, 0.0, -1.0))
+    is_win = drawn < win_probability
+    is_tie = drawn < win_probability + tie_probability  # if it is not a win
+    return np.where(is_win, 1.0, np.where(is_tie, 0.0, -1.0))
 
 
 def inside(name, truth, board):
@@ -165,23 +181,53 @@ def inside(name, truth, board):
     if isinstance(board.fitted, BradleyTerry):
         truth = RatingOrigin.of(board.fitted.counts, board.fitted.system).center(truth)
     columns = board.to_frame().sort_values("item")
-    low, high, thin = (columns[of].to_numpy() for of in ("low", "high", "thin"))
-    rank = 1 + np.sum(truth > truth[:, None], axis=1)
-    rating = (low <= truth) & (truth <= high)
-    best, worst = (columns[of].to_numpy() for of in ("best_rank", "worst_rank"))
-    ranks = (best <= rank) & (rank <= worst)
-    margins = []
-    for k in range(1, len(truth)):
-        found = board.expected_margin(k - 1, k)
-        margins.append(found.low <= truth[k - 1] - truth[k] <= found.high)
-    side = np.nan
+    low, high, is_thin = (columns[name].to_numpy() for name in ("low", "high", "thin"))
+    holds_rating = (low <= truth) & (truth <= high)
+    share_of_thin = np.nan
+    if is_thin.any():
+        share_of_thin = holds_rating[is_thin].mean()
+
+    true_rank = 1 + np.sum(truth > truth[:, None], axis=1)
+    best, worst = (columns[name].to_numpy() for name in ("best_rank", "worst_rank"))
+    holds_rank = (best <= true_rank) & (true_rank <= worst)
+    range_widths = worst - best + 1
+    holds_all_ranks = np.all(
+        (columns["best_of_all"] <= true_rank) & (true_rank <= columns["worst_of_all"])
+    )
+
+    holds_margin = []
+    for item in range(1, len(truth)):
+        interval = board.expected_margin(item - 1, item)
+        holds_margin.append(interval.low <= truth[item - 1] - truth[item] <= interval.high)
+
+    holds_side = np.nan
     if board.effects:
-        side = float(board.effects[0].low <= SETTINGS[name].side <= board.effects[0].high)
+        side = board.effects[0]
+        holds_side = float(side.low <= SETTINGS[name].side <= side.high)
     return [
-        rating.mean(), np.mean(margins), rating[thin].mean() if thin.any() else np.nan, side,
-        ranks.mean(), float(ranks[truth.argmax()]), (worst - best + 1).mean() / len(truth),
-        float(np.all((columns["best_of_all"] <= rank) & (rank <= columns["worst_of_all"]))),
-    ]  # fmt: skip
+        holds_rating.mean(),
+        np.mean(holds_margin),
+        share_of_thin,
+        holds_side,
+        holds_rank.mean(),
+        float(holds_rank[truth.argmax()]),
+        range_widths.mean() / len(truth),
+        float(holds_all_ranks),
+    ]
+
+
+def rate_simulated(setting, seed, truth, data, level):
+    """The board of simulated comparisons, with the prior or the context of the setting."""
+    if level is not None:
+        return rate(replace(data, contexts={"level": level})).at(context=0)
+    model = None
+    if setting.outcomes == "mean outcomes":
+        model = "least-squares"
+    prior = None
+    if setting.prior is not None:
+        error = np.random.default_rng([seed, 1]).standard_normal(len(truth))
+        prior = dict(enumerate(truth + setting.prior * error))
+    return rate(data, model=model, side=setting.side is not None, prior=prior)
 
 
 def main(arguments=None):
@@ -196,20 +242,12 @@ def main(arguments=None):
         shares = []
         for seed in range(options.runs):
             truth, data, level = comparisons(name, np.random.default_rng(seed))
-            has_side = setting.side is not None
-            model = "least-squares" if setting.outcomes == "mean outcomes" else None
-            prior = None
-            if setting.prior is not None:
-                error = np.random.default_rng([seed, 1]).standard_normal(len(truth))
-                prior = dict(enumerate(truth + setting.prior * error))
-            if level is None:
-                board = rate(data, model=model, side=has_side, prior=prior)
-            else:
-                board = rate(replace(data, contexts={"level": level})).at(context=0)
+            board = rate_simulated(setting, seed, truth, data, level)
             shares.append(inside(name, truth, board))
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)
-            cells = [f"{share:.3f}" for share in np.nanmean(shares, axis=0)]
+            warnings.simplefilter("ignore", RuntimeWarning)  # of means of nothing
+            means = np.nanmean(shares, axis=0)
+        cells = [f"{mean:.3f}" for mean in means]
         cells = ["–" if cell == "nan" else cell for cell in cells]
         print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
 

@@ -48,9 +48,14 @@ def read_matches(folder, years=YEARS):
         if len(players) < 4:  # placeholders of unknown players
             continue
         is_swapped = rng.random() < 0.5
-        games["first"].append(loser if is_swapped else winner)
-        games["second"].append(winner if is_swapped else loser)
-        games["winner"].append("second" if is_swapped else "first")
+        if is_swapped:
+            games["first"].append(loser)
+            games["second"].append(winner)
+            games["winner"].append("second")
+        else:
+            games["first"].append(winner)
+            games["second"].append(loser)
+            games["winner"].append("first")
         games["date"].append(row["tourney_date"])
     data = pairs_from_frame(games, sides=("first", "second"), outcome="winner", time="date")
     return data, np.array([int(date[:4]) for date in games["date"]])
@@ -61,7 +66,7 @@ def with_pairs_as_items(data):
     return replace(data, items=np.arange(data.teams.n_teams), teams=None)
 
 
-def losses_by_year(data: PairData, years, tested, **options):
+def chances_by_year(data: PairData, years, tested, **options):
     """Probability of the actual outcome of the matches of some years, each from those before."""
     probabilities = []
     for year in tested:
@@ -70,8 +75,10 @@ def losses_by_year(data: PairData, years, tested, **options):
             warnings.simplefilter("ignore", UserWarning)
             board = rate(data.take(is_before).compact()[0], intervals=False, **options)
         later = data.take(years == year)
-        chances = board_probabilities(board, later)
-        probabilities.append(np.where(later.outcome > 0, chances[:, 0], chances[:, 2]))
+        probability_of_outcome = board_probabilities(board, later)  # win, tie, loss
+        win = probability_of_outcome[:, 0]
+        loss = probability_of_outcome[:, 2]
+        probabilities.append(np.where(later.outcome > 0, win, loss))
     return np.concatenate(probabilities)
 
 
@@ -79,7 +86,7 @@ def best_of(data, years, choices):
     """The options with the least loss in the year of selection."""
 
     def loss(options):
-        return -np.log(losses_by_year(data, years, [SELECTION], **options)).mean()
+        return -np.log(chances_by_year(data, years, [SELECTION], **options)).mean()
 
     return min(choices, key=loss)
 
@@ -91,44 +98,57 @@ def elo_chances(data, years, tested, step):
     return chances[np.isin(years, tested)]
 
 
+def choose_methods(data, years):
+    """For each kind of board its matches, and the options with the least loss in 2013."""
+    without_time = replace(data, times=None)
+    pairs = with_pairs_as_items(without_time)
+    alphas = [{"alpha": alpha} for alpha in ALPHAS]
+    scales = [{"scales": choice} for choice in SCALES]
+    return {
+        "players": (without_time, best_of(without_time, years, alphas)),
+        "pairs": (pairs, best_of(pairs, years, alphas)),
+        "players and time": (data, best_of(data, years, scales)),
+    }
+
+
+def row_of(name, chances, reference_losses):
+    """A row of the table: log loss, its difference to the reference, and accuracy."""
+    losses = -np.log(chances)
+    behind = losses - reference_losses
+    standard_error = behind.std() / len(behind) ** 0.5
+    is_right = (chances > 0.5) + 0.5 * (chances == 0.5)
+    return [
+        name,
+        f"{losses.mean():.4f}",
+        f"{behind.mean():+.4f}",
+        f"{standard_error:.4f}",
+        f"{is_right.mean():.1%}",
+    ]
+
+
 def main(arguments=None):
     """Print log loss and accuracy of each method."""
     parser: argparse.ArgumentParser = make_parser(__doc__)
     options = parser.parse_args(arguments)
     data, years = read_matches(options.data)
-    static = replace(data, times=None)
-    pairs = with_pairs_as_items(static)
     tested = [year for year in YEARS if year > SELECTION]
-    alphas = [{"alpha": alpha} for alpha in ALPHAS]
-    scales = [{"scales": choice} for choice in SCALES]
-    chosen = {
-        "players": (static, best_of(static, years, alphas)),
-        "pairs": (pairs, best_of(pairs, years, alphas)),
-        "players and time": (data, best_of(data, years, scales)),
-    }
+
+    methods = choose_methods(data, years)
     chances = {
-        name: losses_by_year(games, years, tested, **settings)
-        for name, (games, settings) in chosen.items()
+        name: chances_by_year(matches, years, tested, **settings)
+        for name, (matches, settings) in methods.items()
     }
     step = min(STEPS, key=lambda s: -np.log(elo_chances(data, years, [SELECTION], s)).mean())
     chances["players, Elo followed"] = elo_chances(data, years, tested, step)
-    reference = -np.log(chances["players"])
-    rows = []
-    for name, values in chances.items():
-        losses = -np.log(values)
-        behind = losses - reference
-        error = behind.std() / len(behind) ** 0.5
-        is_right = (values > 0.5) + 0.5 * (values == 0.5)
-        rows.append(
-            [name, f"{losses.mean():.4f}", f"{behind.mean():+.4f}", f"{error:.4f}",
-             f"{is_right.mean():.1%}"]
-        )  # fmt: skip
+
+    reference_losses = -np.log(chances["players"])
+    rows = [row_of(name, values, reference_losses) for name, values in chances.items()]
     header = ["method", "log loss", "behind players", "± s.e.", "right"]
     print_table(f"ATP doubles {tested[0]}-{tested[-1]}", header, rows)
     print_notes(
         f"{data.n_pairs} matches of {data.n_items} players in {data.teams.n_teams} pairs; "
-        f"{len(reference)} are predicted",
-        *(f"{name}: {settings}" for name, (_, settings) in chosen.items()),
+        f"{len(reference_losses)} are predicted",
+        *(f"{name}: {settings}" for name, (_, settings) in methods.items()),
         f"players, Elo followed: step {step}",
     )
 

@@ -64,8 +64,10 @@ def comparisons(setting, n_judges, rng):
     second = (first + rng.integers(1, N_ITEMS, size=n_comparisons)) % N_ITEMS
     if setting.n_rare:
         is_rare = np.maximum(first, second) >= N_ITEMS - setting.n_rare
-        keep = ~is_rare | (judge < 3)
-        first, second, judge = first[keep], second[keep], judge[keep]
+        is_judged = ~is_rare | (judge < 3)
+        first = first[is_judged]
+        second = second[is_judged]
+        judge = judge[is_judged]
         n_comparisons = len(judge)
     taste = 0.5 * rng.standard_normal((n_judges, N_ITEMS))
     margin = truth[first] - truth[second] + taste[judge, first] - taste[judge, second]

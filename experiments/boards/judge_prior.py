@@ -16,6 +16,7 @@ measured, by how many votes people alone need for the same τ.
 
 import warnings
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import kendalltau
@@ -27,7 +28,18 @@ from rankwise.leaderboard import rate
 
 SHOWN = ("people alone", "people and GPT-4", "people and GPT-3", "people, GPT-4 and GPT-3")
 SIZES = (100, 300, 600, 1000)
-CURVE = (50, 100, 200, 300, 450, 600, 800, 1000, 1300, 1700, 2200)  # votes of people alone
+VOTES_OF_CURVE = (50, 100, 200, 300, 450, 600, 800, 1000, 1300, 1700, 2200)  # votes of people alone
+
+
+class Measured(NamedTuple):
+    """How good a board is; NaN where the board has no prior, or no intervals."""
+
+    tau: float
+    interval_coverage: float = np.nan
+    rank_coverage: float = np.nan
+    width: float = np.nan
+    votes: float = np.nan  # that the prior is worth, as the board says
+    trust: float = np.nan
 
 
 def read(data, name):
@@ -38,59 +50,80 @@ def read(data, name):
 
 def numbered(data, items):
     """The same votes with the numbers of the items as their labels."""
-    place = {label: k for k, label in enumerate(items)}
-    number = np.array([place[label] for label in data.items.tolist()])
-    ends = {"first": number[data.first], "second": number[data.second]}
-    return replace(data, **ends, items=np.arange(len(items)))
+    number_of = {label: number for number, label in enumerate(items)}
+    number = np.array([number_of[label] for label in data.items.tolist()])
+    return replace(
+        data,
+        first=number[data.first],
+        second=number[data.second],
+        items=np.arange(len(items)),
+    )
 
 
 def said_of_the_same(judge, votes):
     """What the judge said of the pairs of answers of these votes."""
-    row = {group: k for k, group in enumerate(judge.groups.tolist())}
-    at = np.array([row[group] for group in votes.groups.tolist()])
-    sign = np.where(judge.first[at] == votes.first, 1.0, -1.0)
-    return replace(votes, outcome=sign * judge.outcome[at])
+    row_of = {group: row for row, group in enumerate(judge.groups.tolist())}
+    rows = np.array([row_of[group] for group in votes.groups.tolist()])
+    sign = np.where(judge.first[rows] == votes.first, 1.0, -1.0)
+    return replace(votes, outcome=sign * judge.outcome[rows])
 
 
 def predict_powered(people, judge, all_pairs):
     """PPI++ for the ratings of least squares."""
-    n, N = people.n_pairs, all_pairs.n_pairs
-    ratings, influences = [], []
-    D = np.eye(people.n_items)[people.first] - np.eye(people.n_items)[people.second]
-    inverse = np.linalg.pinv(D.T @ D, rcond=1e-9)
-    for outcome in (people.outcome, judge.outcome):
-        r = inverse @ (D.T @ outcome)
-        ratings.append(r)
-        influences.append(D @ inverse * (outcome - D @ r)[:, None])
-    own, judged = influences
-    power = np.sum(own * judged) / ((1 + n / N) * np.sum(judged**2))
-    whole = rate(all_pairs, model="least-squares", intervals=False).ratings
-    return ratings[0] + np.clip(power, 0, 1) * (whole - ratings[1])
+    design = np.eye(people.n_items)[people.first] - np.eye(people.n_items)[people.second]
+    inverse = np.linalg.pinv(design.T @ design, rcond=1e-9)
+
+    def ratings_and_influences(outcome):
+        """Least-squares ratings, and by how much each vote moves them."""
+        ratings = inverse @ (design.T @ outcome)
+        residuals = outcome - design @ ratings
+        return ratings, design @ inverse * residuals[:, None]
+
+    people_ratings, people_influences = ratings_and_influences(people.outcome)
+    judge_ratings, judge_influences = ratings_and_influences(judge.outcome)
+    # λ of least variance: covariance over variance, for a share n / N of judged pairs with votes
+    covariance = np.sum(people_influences * judge_influences)
+    variance = np.sum(judge_influences**2)
+    power = covariance / ((1 + people.n_pairs / all_pairs.n_pairs) * variance)
+    judge_ratings_of_all = rate(all_pairs, model="least-squares", intervals=False).ratings
+    return people_ratings + np.clip(power, 0, 1) * (judge_ratings_of_all - judge_ratings)
 
 
 def tau(ratings, truth):
+    """Kendall's tau."""
     return kendalltau(ratings, truth).statistic
 
 
-def mean_error(values):
-    values = np.array(values)
-    return f"{values.mean():.3f} ± {values.std(ddof=1) / np.sqrt(len(values)):.3f}"
+def standard_error(values):
+    """Standard error of the mean."""
+    return values.std(ddof=1) / np.sqrt(len(values))
 
 
 def measured(board, truth):
     """τ, shares of intervals and rank ranges that hold the truth, and what the prior is worth."""
     if board.prior is None:  # items without votes have no interval
-        return tau(board.ratings, truth), *[np.nan] * 5
-    rank = 1 + np.sum(truth > truth[:, None], axis=1)
-    rows = [board[k] for k in range(len(truth))]
-    inside = [row.low <= truth[k] <= row.high for k, row in enumerate(rows)]
-    ranks = [row.best_rank <= rank[k] <= row.worst_rank for k, row in enumerate(rows)]
-    width = np.mean([row.high - row.low for row in rows])
-    holds = np.mean(inside), np.mean(ranks), width
-    return tau(board.ratings, truth), *holds, board.prior.votes, board.prior.trust
+        return Measured(tau(board.ratings, truth))
+    true_ranks = 1 + np.sum(truth > truth[:, None], axis=1)
+    holds_rating = []
+    holds_rank = []
+    widths = []
+    for item, (rating, rank) in enumerate(zip(truth, true_ranks, strict=True)):
+        row = board[item]
+        holds_rating.append(row.low <= rating <= row.high)
+        holds_rank.append(row.best_rank <= rank <= row.worst_rank)
+        widths.append(row.high - row.low)
+    return Measured(
+        tau(board.ratings, truth),
+        np.mean(holds_rating),
+        np.mean(holds_rank),
+        np.mean(widths),
+        board.prior.votes,
+        board.prior.trust,
+    )
 
 
 def main(arguments=None):
+    """Print the table and draw the figure."""
     parser = make_parser(__doc__, output=True)
     parser.add_argument("--runs", type=int, default=100)
     options = parser.parse_args(arguments)
@@ -99,19 +132,23 @@ def main(arguments=None):
     items = people.items.tolist()
     people = numbered(people, items)
     truth = rate(people, model="least-squares", intervals=False).ratings
+
     judges = {name: numbered(read(options.data, f"{name}-"), items) for name in ("gpt4", "gpt3")}
-    boards = {
-        name: rate(votes, model="least-squares", intervals=False) for name, votes in judges.items()
+    judge_ratings = {
+        name: rate(votes, model="least-squares", intervals=False).ratings
+        for name, votes in judges.items()
     }
-    said = {name: dict(enumerate(board.ratings)) for name, board in boards.items()}
+    priors = {name: dict(enumerate(ratings)) for name, ratings in judge_ratings.items()}
+    tau_of_judge = {name: tau(ratings, truth) for name, ratings in judge_ratings.items()}
+
     curve = people_alone(people, truth, options.runs)
-    taus = table(people, judges, said, truth, curve, options.runs)
-    own = {name: tau(board.ratings, truth) for name, board in boards.items()}
+    taus = table(people, judges["gpt4"], priors, truth, curve, options.runs)
     print_notes(
-        f"τ of the judges alone: GPT-4 {own['gpt4']:.3f}, GPT-3 {own['gpt3']:.3f}",
+        f"τ of the judges alone: GPT-4 {tau_of_judge['gpt4']:.3f}, "
+        f"GPT-3 {tau_of_judge['gpt3']:.3f}",
         f"{options.runs} draws of votes; truth: the board of all 8,931 votes, least squares",
     )
-    draw(taus, own["gpt4"], options.output)
+    draw(taus, tau_of_judge["gpt4"], options.output)
 
 
 def draw(taus, judge_alone, folder):
@@ -131,57 +168,76 @@ def draw(taus, judge_alone, folder):
 
 def people_alone(people, truth, n_runs):
     """τ of people alone by number of votes."""
-    found = []
-    for size in CURVE:
-        drawn = [np.random.default_rng([size, run]).choice(people.n_pairs, size, replace=False)
-                 for run in range(n_runs)]  # fmt: skip
-        found.append(
-            [
-                tau(rate(people.take(k), model="least-squares", intervals=False).ratings, truth)
-                for k in drawn
-            ]
-        )
-    return np.mean(found, axis=1)
-
-
-def table(people, judges, said, truth, curve, n_runs):
-    """One row for each number of votes and way."""
-    rows, shown = [], {}
-    for size in SIZES:
-        found = {}
+    mean_taus = []
+    for n_votes in VOTES_OF_CURVE:
+        taus = []
         for run in range(n_runs):
-            rng = np.random.default_rng([7, size, run])
-            votes = people.take(rng.choice(people.n_pairs, size, replace=False))
-            noise = dict(enumerate(rng.standard_normal(len(truth))))
-            reversed_prior = {item: -value for item, value in said["gpt4"].items()}
-            ways = {
-                "people alone": None,
-                "people and GPT-4": said["gpt4"],
-                "people and GPT-3": said["gpt3"],
-                "people, GPT-4 and GPT-3": [said["gpt4"], said["gpt3"]],
-                "people and noise": noise,
-                "people and GPT-4 reversed": reversed_prior,
-            }
-            for name, prior in ways.items():
-                found.setdefault(name, []).append(
-                    measured(rate(votes, model="least-squares", prior=prior), truth)
-                )
-            judged = said_of_the_same(judges["gpt4"], votes)
-            powered = tau(predict_powered(votes, judged, judges["gpt4"]), truth)
-            found.setdefault("prediction-powered, GPT-4", []).append([powered] + [np.nan] * 5)
-        for name, runs in found.items():
-            taus, inside, ranks, width, worth, trust = np.transpose(runs)
-            needed = np.interp(taus.mean(), curve, CURVE)
-            cells = [inside.mean(), ranks.mean(), width.mean(), trust.mean()]
-            cells = ["–" if np.isnan(cell) else f"{cell:.3f}" for cell in cells]
-            worth = "–" if np.isnan(worth).any() else f"{np.median(worth):.0f}"
-            gained = "–" if name == "people alone" else f"{needed - size:.0f}"
-            rows.append([str(size), name, mean_error(taus), *cells, worth, gained])
-            shown[size, name] = taus.mean(), taus.std(ddof=1) / np.sqrt(n_runs)
+            rng = np.random.default_rng([n_votes, run])
+            votes = people.take(rng.choice(people.n_pairs, n_votes, replace=False))
+            ratings = rate(votes, model="least-squares", intervals=False).ratings
+            taus.append(tau(ratings, truth))
+        mean_taus.append(np.mean(taus))
+    return mean_taus
+
+
+def measure_methods(people, gpt4, priors, truth, n_votes, n_runs):
+    """For each method its `Measured` boards of `n_votes` drawn votes, one of each run."""
+    results = {}
+    for run in range(n_runs):
+        rng = np.random.default_rng([7, n_votes, run])
+        votes = people.take(rng.choice(people.n_pairs, n_votes, replace=False))
+        prior_of_method = {
+            "people alone": None,
+            "people and GPT-4": priors["gpt4"],
+            "people and GPT-3": priors["gpt3"],
+            "people, GPT-4 and GPT-3": [priors["gpt4"], priors["gpt3"]],
+            "people and noise": dict(enumerate(rng.standard_normal(len(truth)))),
+            "people and GPT-4 reversed": {item: -value for item, value in priors["gpt4"].items()},
+        }
+        for name, prior in prior_of_method.items():
+            board = rate(votes, model="least-squares", prior=prior)
+            results.setdefault(name, []).append(measured(board, truth))
+        judged = said_of_the_same(gpt4, votes)
+        ratings = predict_powered(votes, judged, gpt4)
+        results.setdefault("prediction-powered, GPT-4", []).append(Measured(tau(ratings, truth)))
+    return results
+
+
+def row_of(n_votes, name, results, curve):
+    """A row of the table: means over the runs, and what the prior was worth in votes."""
+    columns = Measured(*np.transpose(results))
+    means = [
+        columns.interval_coverage.mean(),
+        columns.rank_coverage.mean(),
+        columns.width.mean(),
+        columns.trust.mean(),
+    ]
+    cells = ["–" if np.isnan(mean) else f"{mean:.3f}" for mean in means]
+    claimed_worth = "–"
+    if not np.isnan(columns.votes).any():
+        claimed_worth = f"{np.median(columns.votes):.0f}"
+    measured_worth = "–"
+    if name != "people alone":
+        n_votes_needed = np.interp(columns.tau.mean(), curve, VOTES_OF_CURVE)
+        measured_worth = f"{n_votes_needed - n_votes:.0f}"
+    mean_tau = f"{columns.tau.mean():.3f} ± {standard_error(columns.tau):.3f}"
+    return [str(n_votes), name, mean_tau, *cells, claimed_worth, measured_worth]
+
+
+def table(people, gpt4, priors, truth, curve, n_runs):
+    """Print a row for each number of votes and method; return mean τ and its error by both."""
+    rows = []
+    taus_and_errors = {}
+    for n_votes in SIZES:
+        results = measure_methods(people, gpt4, priors, truth, n_votes, n_runs)
+        for name, results_of_method in results.items():
+            rows.append(row_of(n_votes, name, results_of_method, curve))
+            taus = np.array([result.tau for result in results_of_method])
+            taus_and_errors[n_votes, name] = (taus.mean(), standard_error(taus))
     header = ["votes", "", "τ", "intervals\nhold", "rank ranges\nhold", "width", "trust"]
     header += ["worth, as\nthe board says", "worth, as\nmeasured"]
     print_table("A judge as a prior, LLMFAO", header, rows)
-    return shown
+    return taus_and_errors
 
 
 if __name__ == "__main__":

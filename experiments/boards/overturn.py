@@ -20,46 +20,60 @@ from rankwise.leaderboard import rate
 
 def is_turned(data, a, b, rows):
     """Whether a is not above b in a refit without these rows."""
-    rest = data.take(np.setdiff1d(np.arange(data.n_pairs), rows))
-    ratings = rate(rest, model="least-squares", intervals=False).ratings
+    remaining = data.take(np.setdiff1d(np.arange(data.n_pairs), rows))
+    ratings = rate(remaining, model="least-squares", intervals=False).ratings
     return ratings[a] <= ratings[b] + 1e-9
 
 
-def main(arguments=None):
-    options = make_parser(__doc__).parse_args(arguments)
-    (path,) = find_data(options.data, "llmfao/crowd-comparisons.csv.gz")
-    columns = {"sides": ("left", "right"), "outcome": "winner", "judge": "worker"}
-    data = read_pairs(path, group="prompt", **columns)
-    place = {label: k for k, label in enumerate(data.items.tolist())}
+def print_first_place(data):
+    """Votes, judges and prompts that must be left out until the first is not above the second."""
+    number_of = {label: number for number, label in enumerate(data.items.tolist())}
     rows = []
     for model in ("least-squares", "bradley-terry"):
         board = rate(data, model=model)
         first, second = (row.item for row in board.rows[:2])
-        for by, labels in ((None, None), ("judge", data.judges), ("group", data.groups)):
-            found = board.votes_to_flip(first, second, by=by)
-            left_out = (
-                found.removed if by is None else np.flatnonzero(np.isin(labels, found.removed))
-            )
-            name = {None: "votes", "judge": "judges", "group": "prompts"}[by]
+        for unit, by, labels in (
+            ("votes", None, None),
+            ("judges", "judge", data.judges),
+            ("prompts", "group", data.groups),
+        ):
+            flip = board.votes_to_flip(first, second, by=by)
+            rows_left_out = flip.removed
+            if by is not None:  # the labels that are left out, not the rows
+                rows_left_out = np.flatnonzero(np.isin(labels, flip.removed))
             if model == "least-squares":
-                assert is_turned(data, place[first], place[second], left_out)
-            rows.append([model, name, str(found), str(found.of)])
+                assert is_turned(data, number_of[first], number_of[second], rows_left_out)
+            rows.append([model, unit, str(flip), str(flip.of)])
     print_table(f"{first} above {second}", ["model", "by", "at least–found", "of"], rows)
+
+
+def print_neighbors(data):
+    """By how many votes each place holds against the next."""
+    number_of = {label: number for number, label in enumerate(data.items.tolist())}
     board = rate(data, model="least-squares")
     start = time.process_time()
-    holds = board.votes_to_flip_next
+    flips = board.votes_to_flip_next
     seconds = time.process_time() - start
-    order = [row.item for row in board.rows]
-    for a, b in pairwise(order):
-        assert is_turned(data, place[a], place[b], holds[a].removed)
-    n = np.array([found.n for found in holds.values()])
-    least = np.array([found.at_least for found in holds.values()])
+    for upper, lower in pairwise(row.item for row in board.rows):
+        assert is_turned(data, number_of[upper], number_of[lower], flips[upper].removed)
+    n = np.array([flip.n for flip in flips.values()])
+    lower_bound = np.array([flip.at_least for flip in flips.values()])
     print_notes(
         f"{len(n)} neighbors took {seconds:.2f} s of processor time; refits confirm all of them",
         f"{np.sum(n == 1)} hold by one vote, {np.sum(n <= 3)} by three or fewer, one by {n.max()}",
-        f"the lower bound is what was found for {np.sum(n == least)}, one less for "
-        f"{np.sum(n == least + 1)}",
+        f"the lower bound is what was found for {np.sum(n == lower_bound)}, one less for "
+        f"{np.sum(n == lower_bound + 1)}",
     )
+
+
+def main(arguments=None):
+    """Print the table of the first place, and notes on all neighbors."""
+    options = make_parser(__doc__).parse_args(arguments)
+    (path,) = find_data(options.data, "llmfao/crowd-comparisons.csv.gz")
+    columns = {"sides": ("left", "right"), "outcome": "winner", "judge": "worker"}
+    data = read_pairs(path, group="prompt", **columns)
+    print_first_place(data)
+    print_neighbors(data)
 
 
 if __name__ == "__main__":

@@ -37,24 +37,28 @@ PSEUDO_WINS = 0.01  # that choix adds to every pair, so that its iterations end
 
 def least_squares(games, alpha):
     """Margins times one factor."""
-    tally = ComparisonCounts.of(games)
-    model = LeastSquares(tally)
-    alpha = model.select_alpha() if alpha is None else alpha
+    counts = ComparisonCounts.of(games)
+    model = LeastSquares(counts)
+    if alpha is None:
+        alpha = model.select_alpha()
     model.fit(alpha)
-    said = tally.target
-    margin = said - model.leave_one_out().held_out_residuals
-    factor = minimize_scalar(
-        lambda c: tally.count @ (np.logaddexp(0, -c * margin) + (1 - said) / 2 * c * margin),
-        bounds=(0, 20),
-        method="bounded",
-    ).x
+    outcome = counts.target
+    held_out_margin = outcome - model.leave_one_out().held_out_residuals
+    loser_share = (1 - outcome) / 2  # of the win, for the second item
+
+    def log_loss(factor):
+        logit = factor * held_out_margin
+        return counts.count @ (np.logaddexp(0, -logit) + loser_share * logit)
+
+    factor = minimize_scalar(log_loss, bounds=(0, 20), method="bounded").x
     return factor * model.ratings
 
 
 def bradley_terry(games, alpha, ties="half"):
     """Ratings; alpha by leaving out one comparison at a time if it is None."""
     model = BradleyTerry(ComparisonCounts.of(games), ties=ties)
-    alpha = model.select_alpha() if alpha is None else alpha
+    if alpha is None:
+        alpha = model.select_alpha()
     return model.fit(alpha).ratings
 
 
@@ -62,9 +66,10 @@ def by_choix(games):
     """Its spectral iterations to the maximum of the likelihood, on counts of wins."""
     import choix
 
-    n, share = games.n_items, (1 + games.outcome) / 2
-    wins = np.bincount(games.first * n + games.second, share, minlength=n * n)
-    wins += np.bincount(games.second * n + games.first, 1 - share, minlength=n * n)
+    n = games.n_items
+    first_share = (1 + games.outcome) / 2  # of the win
+    wins = np.bincount(games.first * n + games.second, first_share, minlength=n * n)
+    wins += np.bincount(games.second * n + games.first, 1 - first_share, minlength=n * n)
     return choix.ilsr_pairwise_dense(wins.reshape(n, n), alpha=PSEUDO_WINS, max_iter=10_000)
 
 
@@ -72,69 +77,84 @@ def by_evalica(games, limit=1000):
     """Its minorization–maximization."""
     import evalica
 
-    said = np.array([evalica.Winner.Draw, evalica.Winner.X, evalica.Winner.Y])
-    winners = said[games.outcome.astype(int)]
-    found = evalica.bradley_terry(
+    # at the positions 0, 1 and −1 of the outcomes
+    evalica_outcomes = np.array([evalica.Winner.Draw, evalica.Winner.X, evalica.Winner.Y])
+    winners = evalica_outcomes[games.outcome.astype(int)]
+    result = evalica.bradley_terry(
         games.first.tolist(), games.second.tolist(), winners.tolist(), limit=limit
     )
     scores = np.ones(games.n_items)
-    scores[found.scores.index.to_numpy()] = found.scores.to_numpy()
+    scores[result.scores.index.to_numpy()] = result.scores.to_numpy()
     return np.log(np.maximum(scores, 1e-12))
 
 
 def elo(games, factor, start=None):
     """Ratings in logits after all games in their order, and the logit before each of them."""
-    ratings = np.zeros(games.n_items) if start is None else start.copy()
-    before, step = np.empty(games.n_pairs), factor * np.log(10) / 400
-    for k, (i, j, said) in enumerate(zip(games.first, games.second, games.outcome, strict=True)):
-        before[k] = ratings[i] - ratings[j]
-        change = step * ((1 + said) / 2 - 1 / (1 + np.exp(-before[k])))
+    ratings = np.zeros(games.n_items)
+    if start is not None:
+        ratings = start.copy()
+    logits_before = np.empty(games.n_pairs)
+    step = factor * np.log(10) / 400
+    for k, (i, j, outcome) in enumerate(zip(games.first, games.second, games.outcome, strict=True)):
+        logits_before[k] = ratings[i] - ratings[j]
+        expected_share = 1 / (1 + np.exp(-logits_before[k]))
+        change = step * ((1 + outcome) / 2 - expected_share)
         ratings[i] += change
         ratings[j] -= change
-    return ratings, before
+    return ratings, logits_before
 
 
 def methods():
     """What is compared, by name: from games to ratings in logits."""
-    found = {
+    ratings_by = {
         "least squares": lambda games: least_squares(games, 1e-8),
         "least squares, alpha chosen": lambda games: least_squares(games, None),
         "Bradley–Terry": lambda games: bradley_terry(games, 1e-8),
         "Bradley–Terry, alpha chosen": lambda games: bradley_terry(games, None),
         "Davidson, alpha chosen": lambda games: bradley_terry(games, None, "davidson"),
     }
-    for name, peer in (("choix", by_choix), ("evalica", by_evalica)):
-        if importlib.util.find_spec(name):
-            found[name] = peer
-    return found
+    for package, method in (("choix", by_choix), ("evalica", by_evalica)):
+        if importlib.util.find_spec(package):
+            ratings_by[package] = method
+    return ratings_by
 
 
 def judged(logit, outcome):
     """Right or not, and log loss, of each comparison with a winner."""
-    margin = (logit * outcome)[outcome != 0]
-    return (np.sign(margin) + 1) / 2, np.logaddexp(0, -margin)
+    logit_of_winner = (logit * outcome)[outcome != 0]
+    hits = (np.sign(logit_of_winner) + 1) / 2
+    log_losses = np.logaddexp(0, -logit_of_winner)
+    return hits, log_losses
 
 
-def summary(name, parts):
-    """A row: mean accuracy and mean log loss over all comparisons of all parts."""
-    right, loss = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return [name, float(right.mean()), float(loss.mean()), float(loss.std() / len(loss) ** 0.5)]
+def logits_of(ratings, games):
+    """Difference of the ratings of the two sides of each game."""
+    return ratings[games.first] - ratings[games.second]
+
+
+def summary(results):
+    """Mean accuracy, mean log loss and its error, over the comparisons of all results."""
+    hits, losses = (np.concatenate(values) for values in zip(*results, strict=True))
+    standard_error = losses.std() / len(losses) ** 0.5
+    return [float(hits.mean()), float(losses.mean()), float(standard_error)]
 
 
 def print_battles(data, n_folds):
     """Held-out battles."""
     battles = read_battles(data)
-    items, ones = battles.names, np.ones(len(battles.left))
-    games = PairData(battles.left, battles.right, battles.outcome, ones, items)
+    ones = np.ones(len(battles.left))
+    games = PairData(battles.left, battles.right, battles.outcome, ones, battles.names)
+    kinds_of_folds = (folds_of_battles(battles, n_folds), folds_of_judges(battles, n_folds))
     rows = []
     for name, method in methods().items():
         row = [name]
-        for folds in (folds_of_battles(battles, n_folds), folds_of_judges(battles, n_folds)):
-            parts = []
+        for folds in kinds_of_folds:
+            results = []
             for train, test in folds:
-                r, rest = method(games.take(train)), games.take(test)
-                parts.append(judged(r[rest.first] - r[rest.second], rest.outcome))
-            row += summary(name, parts)[1:]
+                ratings = method(games.take(train))
+                held_out = games.take(test)
+                results.append(judged(logits_of(ratings, held_out), held_out.outcome))
+            row += summary(results)
         rows.append(row)
     header = ["method", *2 * ["accuracy", "log loss", "± s.e."]]
     print_table(f"Battles with a winner, {n_folds} folds of battles / judges", header, rows, 4)
@@ -143,96 +163,118 @@ def print_battles(data, n_folds):
 def read_tennis(data):
     """The matches of each year, of players numbered over all years, in the order of the dates."""
     rows = read_matches(data)
-    ends = [(row["winner_name"], row["loser_name"]) for row in rows]
-    names, codes = np.unique(ends, return_inverse=True)
+    sides = [(row["winner_name"], row["loser_name"]) for row in rows]
+    names, codes = np.unique(sides, return_inverse=True)
     winner, loser = codes.reshape(-1, 2).T
     rng = np.random.default_rng(0)
-    turned = rng.random(len(winner)) < 0.5  # the winner is not always the first
+    is_swapped = rng.random(len(winner)) < 0.5  # the winner is not always the first
     games = PairData(
-        np.where(turned, loser, winner),
-        np.where(turned, winner, loser),
-        np.where(turned, -1.0, 1.0),
+        np.where(is_swapped, loser, winner),
+        np.where(is_swapped, winner, loser),
+        np.where(is_swapped, -1.0, 1.0),
         np.ones(len(winner)),
         names,
     )
     return games, np.array([int(row["tourney_date"][:4]) for row in rows])
 
 
+def predict_year(games, years, year):
+    """Results of all methods on the matches of a year whose two players played the year before."""
+    matches_before = games.take(years == year - 1)
+    matches_now = games.take(years == year)
+    played_before = np.zeros(games.n_items, bool)
+    played_before[np.r_[matches_before.first, matches_before.second]] = True
+    is_tested = played_before[matches_now.first] & played_before[matches_now.second]
+    tested = matches_now.take(is_tested)
+
+    results = {}
+    for name, method in methods().items():
+        if "Davidson" not in name:  # there are no ties
+            ratings = method(matches_before)
+            results[name] = judged(logits_of(ratings, tested), tested.outcome)
+    for factor in FACTORS:
+        ratings, _ = elo(games.take(years < year), factor)
+        frozen_logits = logits_of(ratings, tested)
+        _, logits_before = elo(matches_now, factor, ratings)
+        name = f"Elo, K = {factor:g}"
+        results[name] = judged(frozen_logits, tested.outcome)
+        results[f"{name}, followed"] = judged(logits_before[is_tested], tested.outcome)
+    return results
+
+
 def print_tennis(data):
     """Every year from the one before."""
     games, years = read_tennis(data)
-    chosen = {k: v for k, v in methods().items() if "Davidson" not in k}
-    found = {name: [] for name in chosen}
-    for factor in FACTORS:
-        found |= {f"Elo, K = {factor:g}": [], f"Elo, K = {factor:g}, followed": []}
-    for year in YEARS[1:]:
-        past, now = games.take(years == year - 1), games.take(years == year)
-        seen = np.zeros(games.n_items, bool)
-        seen[np.r_[past.first, past.second]] = True
-        known = seen[now.first] & seen[now.second]
-        rest = now.take(known)
-        for name, method in chosen.items():
-            r = method(past)
-            found[name].append(judged(r[rest.first] - r[rest.second], rest.outcome))
-        for factor in FACTORS:
-            r, _ = elo(games.take(years < year), factor)
-            fixed, moving = r[rest.first] - r[rest.second], elo(now, factor, r)[1][known]
-            found[f"Elo, K = {factor:g}"].append(judged(fixed, rest.outcome))
-            found[f"Elo, K = {factor:g}, followed"].append(judged(moving, rest.outcome))
-    rows = [summary(name, parts) for name, parts in found.items()]
-    n = sum(len(loss) for _, loss in next(iter(found.values())))
+    results_by_year = [predict_year(games, years, year) for year in YEARS[1:]]
+    rows = []
+    for name in results_by_year[0]:
+        rows.append([name, *summary([results[name] for results in results_by_year])])
+    n_matches = sum(len(losses) for _, losses in (r["least squares"] for r in results_by_year))
     header = ["method", "accuracy", "log loss", "± s.e."]
-    print_table(f"{n:,} matches of {YEARS[1]}–{YEARS[-1]}, from the year before", header, rows, 4)
+    title = f"{n_matches:,} matches of {YEARS[1]}–{YEARS[-1]}, from the year before"
+    print_table(title, header, rows, 4)
 
 
 def made_up(n_items, n_games):
     """Games of items whose strengths differ, a fifth of them ties."""
     rng = np.random.default_rng(0)
-    r = rng.normal(size=n_items)
+    strength = rng.normal(size=n_items)
     first = rng.integers(0, n_items, n_games)
     second = (first + rng.integers(1, n_items, n_games)) % n_items
-    wins = rng.random(n_games) < 1 / (1 + np.exp(r[second] - r[first]))
-    outcome = np.where(rng.random(n_games) < 0.2, 0.0, np.where(wins, 1.0, -1.0))
+    win_probability = 1 / (1 + np.exp(strength[second] - strength[first]))
+    is_win = rng.random(n_games) < win_probability
+    is_tie = rng.random(n_games) < 0.2
+    outcome = np.where(is_tie, 0.0, np.where(is_win, 1.0, -1.0))
     return PairData(first, second, outcome, np.ones(n_games), np.arange(n_items))
 
 
 def by_scikit_learn(games, alpha=1e-8):
     """LogisticRegression on sparse rows, a tie as two rows of half the weight."""
-    n, rows = games.n_pairs, np.repeat(np.arange(games.n_pairs), 2)
-    ends = np.stack([games.first, games.second], axis=1).ravel()
-    D = csr_matrix((np.tile([1.0, -1.0], n), (rows, ends)), shape=(n, games.n_items))
-    decided, tied = np.flatnonzero(games.outcome), np.flatnonzero(games.outcome == 0)
-    every = np.r_[decided, tied, tied]
-    label = np.r_[games.outcome[decided] > 0, np.ones(len(tied)), np.zeros(len(tied))]
-    weight = np.r_[np.ones(len(decided)), np.full(2 * len(tied), 0.5)] / n
+    n = games.n_pairs
+    # a row for each game: 1 for the first item and −1 for the second
+    rows = np.repeat(np.arange(n), 2)
+    items = np.stack([games.first, games.second], axis=1).ravel()
+    values = np.tile([1.0, -1.0], n)
+    design = csr_matrix((values, (rows, items)), shape=(n, games.n_items))
+    decided = np.flatnonzero(games.outcome)
+    tied = np.flatnonzero(games.outcome == 0)
+    rows_of_labels = np.r_[decided, tied, tied]
+    labels = np.r_[games.outcome[decided] > 0, np.ones(len(tied)), np.zeros(len(tied))]
+    weights = np.r_[np.ones(len(decided)), np.full(2 * len(tied), 0.5)] / n
     model = LogisticRegression(C=1 / (2 * alpha), fit_intercept=False, tol=1e-6, max_iter=1000)
-    return model.fit(D[every], label, sample_weight=weight).coef_[0]
+    model.fit(design[rows_of_labels], labels, sample_weight=weights)
+    return model.coef_[0]
+
+
+def processor_seconds(method, games):
+    """Processor seconds of one fit, without warnings."""
+    start = time.process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        method(games)
+    return time.process_time() - start
 
 
 def print_times(n_games):
     """Seconds without intervals; choix and evalica have dense matrices of items: 60 only."""
-    works = {
+    methods_to_time = {
         "Bradley–Terry": lambda games: bradley_terry(games, 1e-8),
         "Davidson": lambda games: bradley_terry(games, 1e-8, "davidson"),
         "scikit-learn, sparse rows": by_scikit_learn,
     }
-    for name, peer in (("evalica", by_evalica), ("choix", by_choix)):
-        if importlib.util.find_spec(name):
-            works[name] = peer
+    for package, method in (("evalica", by_evalica), ("choix", by_choix)):
+        if importlib.util.find_spec(package):
+            methods_to_time[package] = method
     sizes = [60, max(61, n_games // 10)]
     rows = []
-    for name, work in works.items():
+    for name, method in methods_to_time.items():
         row = [name]
         for n_items in sizes:
-            if n_items > 60 and name in ("choix", "evalica"):
+            is_dense = name in ("choix", "evalica")
+            if is_dense and n_items > 60:
                 row.append(None)
-                continue
-            games = made_up(n_items, n_games)
-            start = time.process_time()
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                work(games)
-            row.append(time.process_time() - start)
+            else:
+                row.append(processor_seconds(method, made_up(n_items, n_games)))
         rows.append(row)
     header = ["method", *(f"{n_items:,}\nitems" for n_items in sizes)]
     print_table(f"Processor seconds for {n_games:,} comparisons", header, rows, 2)

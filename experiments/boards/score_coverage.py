@@ -109,8 +109,8 @@ def coverage_of_board(setting, rng):
     """Shares of the differences whose interval contains the truth: jackknife, board."""
     truth = 0.5 * rng.standard_normal(N_MODELS)
     difficulty = rng.standard_normal(setting.n_tasks)
-    shape = (N_MODELS, setting.n_tasks)
-    scores = truth[:, None] + difficulty + noise_of(setting, shape, rng)
+    noise = noise_of(setting, (N_MODELS, setting.n_tasks), rng)
+    scores = truth[:, None] + difficulty + noise
     if setting.gaps is not None:
         scores[setting.gaps(truth, difficulty, rng)] = np.nan
     families = None
@@ -119,32 +119,43 @@ def coverage_of_board(setting, rng):
     board = board_of(scores, families)
     if board is None:
         return [np.nan, np.nan]
-    connected = board.score_errors.jackknife.is_connected
-    inside = []
-    for i in range(N_MODELS):
+    return shares_inside(setting, truth, board)
+
+
+def shares_inside(setting, truth, board):
+    """The same shares for a board."""
+    is_connected = board.score_errors.jackknife.is_connected
+    n_first = N_MODELS
+    if setting.pairs == "sparse":
+        n_first = 2  # pairs of one of the two sparse models
+    is_inside = []
+    for i in range(n_first):
         by_jackknife = board.errors.pairs.methods[0].half_widths(i, 0.95)
         by_board = board.errors.pairs.half_widths(i, 0.95)
         for j in range(i + 1, N_MODELS):
-            if setting.pairs == "sparse" and i > 1:
-                continue
-            if connected[i] and connected[j]:
+            if is_connected[i] and is_connected[j]:
                 error = abs(board.ratings[i] - board.ratings[j] - truth[i] + truth[j])
-                inside.append([error <= by_jackknife[j], error <= by_board[j]])
-    return np.mean(inside, axis=0) if inside else [np.nan, np.nan]
+                is_inside.append([error <= by_jackknife[j], error <= by_board[j]])
+    if not is_inside:
+        return [np.nan, np.nan]
+    return np.mean(is_inside, axis=0)
 
 
 def board_of(scores, families=None):
     """The board of a table; None if its models have no common tasks."""
-    usable = np.sum(~np.isnan(scores), axis=0) > 1
-    scores = scores[:, usable]
+    is_usable = np.sum(~np.isnan(scores), axis=0) > 1
+    scores = scores[:, is_usable]
+    labels = None
     if families is not None:
-        families = np.unique(families[usable], return_inverse=True)[1]
-    labels = None if families is None else np.arange(families.max() + 1)
+        families = np.unique(families[is_usable], return_inverse=True)[1]
+        labels = np.arange(families.max() + 1)
     models = np.arange(len(scores))
     tasks = np.arange(scores.shape[1])
     table = ScoreTable(models, tasks, scores, families=families, family_labels=labels)
     board = rate_table(table, OPTIONS)
-    return board if board.n_components == 1 else None
+    if board.n_components > 1:
+        return None
+    return board
 
 
 def ranks_of_board(n_tasks, share_missing, n_tiers, rng):
@@ -153,17 +164,68 @@ def ranks_of_board(n_tasks, share_missing, n_tiers, rng):
     truth = 3.0 * tier + 0.02 * rng.standard_normal(N_RANKED)
     scores = truth[:, None] + rng.standard_normal((N_RANKED, n_tasks))
     if share_missing:
-        scores[gaps_at_random(share_missing)(truth, np.zeros(n_tasks), rng)] = np.nan
+        draw_missing = gaps_at_random(share_missing)
+        scores[draw_missing(truth, np.zeros(n_tasks), rng)] = np.nan
     board = board_of(scores)
     if board is None:
         return [np.nan, np.nan]
-    place = np.argsort(board.columns["item"])
-    best = board.columns["best_of_all"][place]
-    worst = board.columns["worst_of_all"][place]
-    rank = 1 + np.sum(truth > truth[:, None], axis=1)
-    ranked = best > 0
-    is_inside = np.all(((best <= rank) & (rank <= worst))[ranked])
-    return [float(is_inside), float(np.mean((worst - best + 1)[ranked]))]
+    model_order = np.argsort(board.columns["item"])
+    best = board.columns["best_of_all"][model_order]
+    worst = board.columns["worst_of_all"][model_order]
+    true_rank = 1 + np.sum(truth > truth[:, None], axis=1)
+    is_ranked = best > 0
+    is_inside = (best <= true_rank) & (true_rank <= worst)
+    n_ranks = worst - best + 1
+    return [float(np.all(is_inside[is_ranked])), float(np.mean(n_ranks[is_ranked]))]
+
+
+def coverage_row(name, setting, n_runs):
+    """A row of the first table."""
+    shares = np.array(
+        [coverage_of_board(setting, np.random.default_rng(seed)) for seed in range(n_runs)]
+    )
+    has_board = ~np.isnan(shares[:, 0])
+    shares = shares[has_board]
+    jackknife, of_board = shares.mean(axis=0)
+    error = shares[:, 0].std(ddof=1) / np.sqrt(len(shares))
+    low = jackknife - 2.58 * error
+    high = jackknife + 2.58 * error
+    if name in UNCHECKED:
+        verdict = "–"
+    elif high >= 0.94 and low <= 0.975:
+        verdict = "passes"
+    else:
+        verdict = "fails"
+    return [
+        name,
+        str(len(shares)),
+        f"{jackknife:.3f}",
+        f"{error:.4f}",
+        verdict,
+        f"{of_board:.3f}",
+    ]
+
+
+def ranks_row(name, n_tiers, share_missing, n_tasks, n_runs):
+    """A row of the second table."""
+    boards = [
+        ranks_of_board(n_tasks, share_missing, n_tiers, np.random.default_rng(seed))
+        for seed in range(n_runs)
+    ]
+    share_inside, n_ranks = np.nanmean(boards, axis=0)
+    error = np.sqrt(share_inside * (1 - share_inside) / len(boards))
+    verdict = "fails"
+    if share_inside + 2.58 * error >= 0.94:
+        verdict = "passes"
+    return [
+        name,
+        str(n_tasks),
+        f"{share_missing:.0%}",
+        f"{share_inside:.3f}",
+        f"{error:.4f}",
+        f"{n_ranks:.1f}",
+        verdict,
+    ]
 
 
 def main(arguments=None):
@@ -175,40 +237,15 @@ def main(arguments=None):
     print("| setting | boards | jackknife | ± | 94 to 97.5% | board |")
     print("|---" * 6 + "|")
     for name, setting in SETTINGS.items():
-        boards = [
-            coverage_of_board(setting, np.random.default_rng(seed)) for seed in range(options.runs)
-        ]
-        present = np.array(boards)
-        present = present[~np.isnan(present[:, 0])]
-        mean, mean_of_board = present.mean(axis=0)
-        error = present[:, 0].std(ddof=1) / np.sqrt(len(present))
-        low, high = mean - 2.58 * error, mean + 2.58 * error
-        verdict = "passes" if high >= 0.94 and low <= 0.975 else "fails"
-        if name in UNCHECKED:
-            verdict = "–"
-        cells = [
-            name, str(len(present)), f"{mean:.3f}", f"{error:.4f}", verdict, f"{mean_of_board:.3f}",
-        ]  # fmt: skip
+        cells = coverage_row(name, setting, options.runs)
         print("| " + " | ".join(cells) + " |", flush=True)
     print()
     print("| models | tasks | missing | all ranks at once | ± | ranks in a range | ≥ 94% |")
     print("|---" * 7 + "|")
     for n_tiers, name in ((1, "near equal"), (6, "six tiers")):
-        for share in (0.0, 0.25):
+        for share_missing in (0.0, 0.25):
             for n_tasks in (5, 6, 10, 20):
-                boards = np.array(
-                    [
-                        ranks_of_board(n_tasks, share, n_tiers, np.random.default_rng(seed))
-                        for seed in range(options.rank_runs)
-                    ]
-                )
-                inside, ranks = np.nanmean(boards, axis=0)
-                error = np.sqrt(inside * (1 - inside) / len(boards))
-                verdict = "passes" if inside + 2.58 * error >= 0.94 else "fails"
-                cells = [
-                    name, str(n_tasks), f"{share:.0%}", f"{inside:.3f}", f"{error:.4f}",
-                    f"{ranks:.1f}", verdict,
-                ]  # fmt: skip
+                cells = ranks_row(name, n_tiers, share_missing, n_tasks, options.rank_runs)
                 print("| " + " | ".join(cells) + " |", flush=True)
 
 

@@ -45,14 +45,16 @@ SETTINGS = {
 }
 
 
-def random_side(players, shares):
+def side_of(players, shares):
     """A side of `rate`: a dictionary from player to share."""
     return dict(zip(players.tolist(), shares.tolist(), strict=True))
 
 
 def play(setting, rng):
     """True ratings, games, and their outcomes."""
-    spread = 1.0 if setting.is_margin else 0.7
+    spread = 0.7
+    if setting.is_margin:
+        spread = 1.0
     truth = spread * rng.standard_normal(N_PLAYERS)
     truth -= truth.mean()
     games = {"home": [], "away": [], "outcome": []}
@@ -63,13 +65,16 @@ def play(setting, rng):
         if setting.has_partial_play:
             shares = rng.choice([0.25, 0.5, 1.0], len(players))
         home, away = np.split(players, sizes[:1])
-        margin = truth[home] @ shares[: sizes[0]] - truth[away] @ shares[sizes[0] :] + setting.side
+        home_shares, away_shares = np.split(shares, sizes[:1])
+        margin = truth[home] @ home_shares - truth[away] @ away_shares + setting.side
         if setting.is_margin:
             outcome = margin + rng.standard_normal()
+        elif rng.random() < expit(margin):
+            outcome = 1.0
         else:
-            outcome = 1.0 if rng.random() < expit(margin) else -1.0
-        games["home"].append(random_side(home, shares[: sizes[0]]))
-        games["away"].append(random_side(away, shares[sizes[0] :]))
+            outcome = -1.0
+        games["home"].append(side_of(home, home_shares))
+        games["away"].append(side_of(away, away_shares))
         games["outcome"].append(outcome)
     return truth, games
 
@@ -78,20 +83,22 @@ def inside(truth, board, rng):
     """Shares of intervals that contain the truth: ratings, margins of teams, side, ranks."""
     columns = board.to_frame().sort_values("item")
     truth = truth[columns["item"].to_numpy()]
-    ratings = (columns["low"] <= truth) & (truth <= columns["high"])
-    rank = 1 + np.sum(truth > truth[:, None], axis=1)
-    at_once = np.all((columns["best_of_all"] <= rank) & (rank <= columns["worst_of_all"]))
-    margins = []
+    holds_rating = (columns["low"] <= truth) & (truth <= columns["high"])
+    true_rank = 1 + np.sum(truth > truth[:, None], axis=1)
+    holds_all_ranks = np.all(
+        (columns["best_of_all"] <= true_rank) & (true_rank <= columns["worst_of_all"])
+    )
+    holds_margin = []
     for _ in range(N_TEAMS):
         home, away = rng.permutation(N_PLAYERS)[:4].reshape(2, 2)
         interval = board.expected_margin(tuple(home.tolist()), tuple(away.tolist()))
         margin = truth[home].sum() - truth[away].sum()
-        margins.append(interval.low <= margin <= interval.high)
-    side = np.nan
+        holds_margin.append(interval.low <= margin <= interval.high)
+    holds_side = np.nan
     if board.effects:
         (effect,) = board.effects
-        side = float(effect.low <= 0.5 <= effect.high)
-    return ratings.mean(), np.mean(margins), side, float(at_once)
+        holds_side = float(effect.low <= 0.5 <= effect.high)
+    return holds_rating.mean(), np.mean(holds_margin), holds_side, float(holds_all_ranks)
 
 
 def main(arguments=None):

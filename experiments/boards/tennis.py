@@ -10,6 +10,8 @@ wins. A match with a player who did not play the year before is left out. Rating
 a logistic curve whose slope is fitted on the year before.
 """
 
+import warnings
+
 import numpy as np
 from scipy.optimize import minimize_scalar
 
@@ -38,8 +40,6 @@ def read_season(data, year):
 
 def board_of(matches, **options):
     """A board; matches that nothing connects with the others are no news here."""
-    import warnings
-
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         return rate(matches, **options)
@@ -59,16 +59,18 @@ def elo(matches, k=32.0):
     """Ratings in logits after all matches of the year, each player starting at 0."""
     ratings = {}
     for winner, loser in zip(matches["winner"], matches["loser"], strict=True):
-        gap = ratings.get(winner, 0.0) - ratings.get(loser, 0.0)
-        step = k * np.log(10) / 400 / (1 + np.exp(gap))
-        ratings[winner] = ratings.get(winner, 0.0) + step
-        ratings[loser] = ratings.get(loser, 0.0) - step
+        winner_rating = ratings.get(winner, 0.0)
+        loser_rating = ratings.get(loser, 0.0)
+        step = k * np.log(10) / 400 / (1 + np.exp(winner_rating - loser_rating))
+        ratings[winner] = winner_rating + step
+        ratings[loser] = loser_rating - step
     return ratings
 
 
 def share_of_wins(matches):
     """Wins over matches."""
-    wins, played = {}, {}
+    wins = {}
+    played = {}
     for side in ("winner", "loser"):
         for name in matches[side]:
             played[name] = played.get(name, 0) + 1
@@ -79,19 +81,21 @@ def share_of_wins(matches):
 def margins(ratings, matches):
     """Winner less loser, of the matches between players that have ratings."""
     pairs = zip(matches["winner"], matches["loser"], strict=True)
-    known = [(a, b) for a, b in pairs if a in ratings and b in ratings]
-    return np.array([ratings[a] - ratings[b] for a, b in known])
+    rated_pairs = [(a, b) for a, b in pairs if a in ratings and b in ratings]
+    return np.array([ratings[a] - ratings[b] for a, b in rated_pairs])
 
 
-def log_loss(slope, gaps):
+def log_loss(slope, margins_of_winners):
     """Mean of −log chance of the winner."""
-    return float(np.mean(np.logaddexp(0.0, -slope * gaps)))
+    return float(np.mean(np.logaddexp(0.0, -slope * margins_of_winners)))
 
 
 def slope_of(method, before, year):
     """Of the logistic curve: the one that predicts `year` best from the year before it."""
-    gaps = margins(method(before), year)
-    return minimize_scalar(log_loss, bounds=(1e-3, 50), method="bounded", args=(gaps,)).x
+    margins_of_winners = margins(method(before), year)
+    return minimize_scalar(
+        log_loss, bounds=(1e-3, 50), method="bounded", args=(margins_of_winners,)
+    ).x
 
 
 def print_boards(matches):
@@ -101,23 +105,27 @@ def print_boards(matches):
         "by lower end": board_of(matches, order="lower"),
         "20 matches or more": board_of(matches, min_comparisons=20),
     }
-    rows = [
-        [k + 1, *(f"{of.rows[k].item} ({of.rows[k].n})" for of in boards.values())]
-        for k in range(10)
-    ]
-    header = ["", *(f"{title}" for title in boards)]
-    print_table("2019: the first ten players (matches)", header, rows)
-    board = boards["20 matches or more"]
-    lines = [
-        [row.item, row.rating, f"{row.low:.2f} … {row.high:.2f}",
-         f"{row.best_rank}–{row.worst_rank}", row.tier, f"{row.wins}/{row.losses}"]
-        for row in board.rows[:10]
-    ]  # fmt: skip
+    rows = []
+    for k in range(10):
+        players = [board.rows[k] for board in boards.values()]
+        rows.append([k + 1, *(f"{player.item} ({player.n})" for player in players)])
+    print_table("2019: the first ten players (matches)", ["", *boards], rows)
+    print_long_board(boards["20 matches or more"])
+
+
+def print_long_board(board):
+    """The first ten players with all their figures, and how many are thin or without a rank."""
+    rows = []
+    for row in board.rows[:10]:
+        rows.append([
+            row.item, row.rating, f"{row.low:.2f} … {row.high:.2f}",
+            f"{row.best_rank}–{row.worst_rank}", row.tier, f"{row.wins}/{row.losses}",
+        ])  # fmt: skip
     header = ["player", "rating", "95% interval", "rank range", "tier", "won/lost"]
-    print_table("2019: players of 20 matches or more", header, lines)
-    thin = sum(row.thin for row in board)
-    below = sum(row.rank is None for row in board)
-    print_notes(f"{len(board)} players, {thin} of them thin, {below} below the line")
+    print_table("2019: players of 20 matches or more", header, rows)
+    n_thin = sum(row.thin for row in board)
+    n_without_rank = sum(row.rank is None for row in board)
+    print_notes(f"{len(board)} players, {n_thin} of them thin, {n_without_rank} below the line")
 
 
 def print_next_year(data, first):
@@ -127,15 +135,19 @@ def print_next_year(data, first):
     methods |= {"Elo": elo, "share of wins": share_of_wins}
     rows = []
     for name, method in methods.items():
-        hits, losses = [], []
+        hits_by_year = []
+        losses_by_year = []
         for year in range(first, 2020):
             slope = slope_of(method, seasons[year - 2], seasons[year - 1])
-            gaps = margins(method(seasons[year - 1]), seasons[year])
-            hits += [(np.sign(gaps) + 1) / 2]
-            losses += [np.logaddexp(0.0, -slope * gaps)]
-        hit, loss = np.concatenate(hits), np.concatenate(losses)
-        error = float(hit.std() / len(hit) ** 0.5)
-        rows.append([name, float(hit.mean()), error, float(loss.mean()), len(hit)])
+            margins_of_winners = margins(method(seasons[year - 1]), seasons[year])
+            hits_by_year.append((np.sign(margins_of_winners) + 1) / 2)
+            losses_by_year.append(np.logaddexp(0.0, -slope * margins_of_winners))
+        hits = np.concatenate(hits_by_year)
+        losses = np.concatenate(losses_by_year)
+        standard_error = hits.std() / len(hits) ** 0.5
+        rows.append(
+            [name, float(hits.mean()), float(standard_error), float(losses.mean()), len(hits)]
+        )
     header = ["method", "accuracy", "± s.e.", "log loss", "matches"]
     print_table(f"Matches of {first}–2019 from the year before", header, rows, digits=4)
 

@@ -13,6 +13,7 @@ match. Chances of Elo have a slope that is chosen on 2011 and 2012 as well.
 
 import time
 import warnings
+from dataclasses import replace
 
 import numpy as np
 
@@ -35,26 +36,26 @@ UNIT = 173.7178  # Elo points of Glicko-2's scale
 def read_all(data):
     """All matches in the order of time, the winner first, and the year of each."""
     rows = read_matches(data)
-    dates = [f"{d[:4]}-{d[4:6]}-{d[6:]}" for d in (row["tourney_date"] for row in rows)]
-    names, ends = np.unique(
+    dates = [row["tourney_date"] for row in rows]  # such as 20190131
+    iso_dates = [f"{date[:4]}-{date[4:6]}-{date[6:]}" for date in dates]
+    names, codes = np.unique(
         [[row["winner_name"], row["loser_name"]] for row in rows], return_inverse=True
     )
-    first, second = ends.reshape(-1, 2).T
+    winner, loser = codes.reshape(-1, 2).T
     surface = np.array([row["surface"] or "Hard" for row in rows])
-    times, one = np.array(dates, "datetime64[s]"), np.ones(len(rows))
-    data = PairData(first, second, one, one, names, times=times, contexts={"surface": surface})
-    return data, np.array([int(row["tourney_date"][:4]) for row in rows])
+    times = np.array(iso_dates, "datetime64[s]")
+    ones = np.ones(len(rows))
+    matches = PairData(winner, loser, ones, ones, names, times=times, contexts={"surface": surface})
+    return matches, np.array([int(date[:4]) for date in dates])
 
 
 def without(data, *, times=True, surface=True):
     """The same matches without what is not asked for."""
-    from dataclasses import replace
-
-    return replace(
-        data,
-        times=data.times if times else None,
-        contexts=data.contexts if surface else {},
-    )
+    if not times:
+        data = replace(data, times=None)
+    if not surface:
+        data = replace(data, contexts={})
+    return data
 
 
 def losses_of(board, later):
@@ -71,23 +72,24 @@ def quiet_rate(data, **options):
 
 def ahead(data, periods, first, **options):
     """Losses of all periods from `first` on, each by a board of all before."""
-    out = []
+    losses = []
     for period in np.unique(periods[periods >= first]):
         board = quiet_rate(data.take(periods < period).compact()[0], **options)
-        out.append(losses_of(board, data.take(periods == period)))
-    return np.concatenate(out)
+        losses.append(losses_of(board, data.take(periods == period)))
+    return np.concatenate(losses)
 
 
 def static_ahead(data, periods, first, scales):
     """The same by Bradley and Terry's model, regularized as the scales say."""
-    out, plain = [], without(data, times=False, surface=False)
+    losses = []
+    static_data = without(data, times=False, surface=False)
     variance = scales.constant**2 + scales.time**2 + scales.context**2
     for period in np.unique(periods[periods >= first]):
-        before = plain.take(periods < period).compact()[0]
+        before = static_data.take(periods < period).compact()[0]
         alpha = 0.5 / variance / before.n_pairs
         board = quiet_rate(before, model="bradley-terry", alpha=alpha)
-        out.append(losses_of(board, plain.take(periods == period)))
-    return np.concatenate(out)
+        losses.append(losses_of(board, static_data.take(periods == period)))
+    return np.concatenate(losses)
 
 
 def elo_losses(data, years, step, slope, first, *, followed):
@@ -95,129 +97,168 @@ def elo_losses(data, years, step, slope, first, *, followed):
     if followed:
         margins = elo_margins(data, step)[0][years >= first]
         return np.logaddexp(0.0, -slope * margins)
-    out = []
+    losses = []
     for year in range(first, 2020):
-        ratings = elo_margins(data.take(years < year), step)[1]
-        games = data.take(years == year)
-        out.append(np.logaddexp(0.0, -slope * (ratings[games.first] - ratings[games.second])))
-    return np.concatenate(out)
+        _, ratings = elo_margins(data.take(years < year), step)
+        matches = data.take(years == year)
+        margins = ratings[matches.first] - ratings[matches.second]
+        losses.append(np.logaddexp(0.0, -slope * margins))
+    return np.concatenate(losses)
 
 
 def best_elo(data, years, first, last, *, followed):
     """Step and slope of least loss in the years from `first` to `last`, and the losses of all."""
-    tried = {
-        (step, slope): elo_losses(data, years, step, slope, 2011, followed=followed)
+    losses_of_settings = {
+        (step, slope): elo_losses(data, years, step, slope, FIRST, followed=followed)
         for step in STEPS
         for slope in SLOPES
     }
-    tested = years[years >= 2011]
-    chosen = (tested >= first) & (tested <= last)
-    best = min(tried, key=lambda key: tried[key][chosen].mean())
-    return best, tried[best]
+    tested_years = years[years >= FIRST]
+    is_selected = (tested_years >= first) & (tested_years <= last)
+    best = min(losses_of_settings, key=lambda key: losses_of_settings[key][is_selected].mean())
+    return best, losses_of_settings[best]
 
 
 def glicko(data, months, deviation, volatility, tau=0.5):
     """Losses of all matches by Glicko-2, each month from those before it (Glickman 2013)."""
     n = data.n_items
-    mu, phi, sigma = np.zeros(n), np.full(n, deviation / UNIT), np.full(n, volatility)
-    out = np.zeros(data.n_pairs)
+    mu = np.zeros(n)  # rating, rating deviation and volatility of each player, on Glicko-2's scale
+    phi = np.full(n, deviation / UNIT)
+    sigma = np.full(n, volatility)
+    losses = np.zeros(data.n_pairs)
     for month in np.unique(months):
-        at = np.flatnonzero(months == month)
-        i, j = data.first[at], data.second[at]
-        both = 1 / np.sqrt(1 + 3 * (phi[i] ** 2 + phi[j] ** 2) / np.pi**2)
-        out[at] = np.logaddexp(0.0, -both * (mu[i] - mu[j]))
-        ends, others = np.r_[i, j], np.r_[j, i]
-        score = np.repeat([1.0, 0.0], len(at))
-        g = 1 / np.sqrt(1 + 3 * phi[others] ** 2 / np.pi**2)
-        chance = 1 / (1 + np.exp(-g * (mu[ends] - mu[others])))
-        precision = np.bincount(ends, g**2 * chance * (1 - chance), n)
-        surprise = np.bincount(ends, g * (score - chance), n)
+        matches = np.flatnonzero(months == month)
+        winner = data.first[matches]
+        loser = data.second[matches]
+        # predicted before the update; uncertain ratings shrink the margin
+        shrinkage = 1 / np.sqrt(1 + 3 * (phi[winner] ** 2 + phi[loser] ** 2) / np.pi**2)
+        losses[matches] = np.logaddexp(0.0, -shrinkage * (mu[winner] - mu[loser]))
+
+        player = np.r_[winner, loser]
+        opponent = np.r_[loser, winner]
+        score = np.repeat([1.0, 0.0], len(matches))
+        g = 1 / np.sqrt(1 + 3 * phi[opponent] ** 2 / np.pi**2)
+        chance = 1 / (1 + np.exp(-g * (mu[player] - mu[opponent])))
+        precision = np.bincount(player, g**2 * chance * (1 - chance), n)
+        surprise = np.bincount(player, g * (score - chance), n)
         played = precision > 0
-        v, delta = 1 / precision[played], surprise[played] / precision[played]
+        v = 1 / precision[played]  # steps 3 and 4: variance and estimated improvement
+        delta = surprise[played] / precision[played]
         sigma[played] = new_volatility(sigma[played], phi[played], v, delta, tau)
-        wide = np.sqrt(phi**2 + sigma**2)
-        phi = np.minimum(wide, deviation / UNIT)
-        phi[played] = 1 / np.sqrt(1 / wide[played] ** 2 + 1 / v)
+        # steps 6 and 7: the deviation grows with time and shrinks with matches
+        phi_before_matches = np.sqrt(phi**2 + sigma**2)
+        phi = np.minimum(phi_before_matches, deviation / UNIT)
+        phi[played] = 1 / np.sqrt(1 / phi_before_matches[played] ** 2 + 1 / v)
         mu[played] += phi[played] ** 2 * surprise[played]
-    return out
+    return losses
 
 
 def new_volatility(sigma, phi, v, delta, tau):
     """Step 5 of Glicko-2 by bisection, for all players at once."""
-    a = np.log(sigma**2)
+    log_variance = np.log(sigma**2)
 
     def f(x):
-        e = np.exp(x)
-        top = e * (delta**2 - phi**2 - v - e)
-        return top / (2 * (phi**2 + v + e) ** 2) - (x - a) / tau**2
+        """Decreasing in x; its root is the new log variance."""
+        variance = np.exp(x)
+        numerator = variance * (delta**2 - phi**2 - v - variance)
+        denominator = 2 * (phi**2 + v + variance) ** 2
+        return numerator / denominator - (x - log_variance) / tau**2
 
-    low, high = a - 5.0, a + 5.0
+    low = log_variance - 5.0
+    high = log_variance + 5.0
     for _ in range(40):
         middle = (low + high) / 2
-        up = f(middle) > 0
-        low, high = np.where(up, middle, low), np.where(up, high, middle)
-    return np.exp((low + high) / 4)
+        is_below_root = f(middle) > 0
+        low = np.where(is_below_root, middle, low)
+        high = np.where(is_below_root, high, middle)
+    return np.exp((low + high) / 4)  # square root of the exponential of the middle
 
 
 def print_losses(title, losses, years):
     """Mean log loss of all years and of those that nothing was chosen on."""
-    first = next(iter(losses.values()))
+    reference = next(iter(losses.values()))
+    is_untouched = years >= 2013
     rows = []
     for name, loss in losses.items():
-        late = loss[years >= 2013]
-        behind = late - first[years >= 2013]
-        error = behind.std() / np.sqrt(len(behind))
-        rows.append([name, loss.mean(), late.mean(), behind.mean(), error])
+        behind = loss[is_untouched] - reference[is_untouched]
+        standard_error = behind.std() / np.sqrt(len(behind))
+        rows.append([name, loss.mean(), loss[is_untouched].mean(), behind.mean(), standard_error])
     header = ["method", "2011–2019", "2013–2019", "behind", "± s.e."]
     print_table(title, header, rows, digits=4)
 
 
+def choose_scales(variants, years):
+    """Scales of each variant of the matches, chosen on those up to 2012."""
+    scales = {}
+    for name, variant in variants.items():
+        early = variant.take(years <= 2012).compact()[0]
+        levels = {context: np.unique(labels) for context, labels in early.contexts.items()}
+        no_covariates = np.empty((early.n_pairs, 0))
+        scales[name] = select_scales(early, levels, no_covariates, "half", None)
+    return scales
+
+
 def main(arguments=None):
     """Print both tables."""
-    parser = make_parser(__doc__)
-    options = parser.parse_args(arguments)
+    options = make_parser(__doc__).parse_args(arguments)
     data, years = read_all(options.data)
-    early = data.take(years <= 2012).compact()[0]
-    scales = {}
-    for name, use in {"time and surface": (True, True), "time": (True, False),
-                      "surface": (False, True)}.items():  # fmt: skip
-        part = without(early, times=use[0], surface=use[1])
-        levels = {each: np.unique(labels) for each, labels in part.contexts.items()}
-        scales[name] = select_scales(part, levels, np.empty((part.n_pairs, 0)), "half", None)
+    variants = {
+        "time and surface": data,
+        "time": without(data, surface=False),
+        "surface": without(data, times=False),
+    }
+    scales = choose_scales(variants, years)
     start = time.process_time()
     quiet_rate(data, scales=scales["time and surface"])
     seconds = time.process_time() - start
-    test = years >= FIRST
-    parts = {"time and surface": data, "time": without(data, surface=False),
-             "surface": without(data, times=False)}  # fmt: skip
-    losses = {
-        f"rate: {name}": ahead(part, years, FIRST, scales=scales[name])
-        for name, part in parts.items()
-    }
-    losses["rate: neither"] = static_ahead(data, years, FIRST, scales["time and surface"])
-    by_year, losses["Elo, frozen"] = best_elo(data, years, 2011, 2012, followed=False)
-    _, losses["Elo, frozen, best in hindsight"] = best_elo(data, years, 2011, 2019, followed=False)
-    print_losses("A year's matches from all years before: log loss", losses, years[test])
-    months = data.times.astype("datetime64[M]").astype(int)
-    first_month = months[years >= FIRST].min()
-    monthly = {
-        f"rate: {name}": ahead(parts[name], months, first_month, scales=scales[name])
-        for name in ("time and surface", "time")
-    }
-    follow, monthly["Elo, after every match"] = best_elo(data, years, 2011, 2012, followed=True)
-    _, monthly["Elo, best in hindsight"] = best_elo(data, years, 2011, 2019, followed=True)
-    early_test = (years == 2011) | (years == 2012)
-    best = min(GLICKO, key=lambda g: glicko(data, months, *g)[early_test].mean())
-    monthly["Glicko-2, monthly"] = glicko(data, months, *best)[test]
-    print_losses("A month's matches from all months before: log loss", monthly, years[test])
+
+    elo_of_years = print_yearly_losses(variants, years, scales)
+    elo_of_matches, glicko_setting = print_monthly_losses(variants, years, scales)
     for name, chosen in scales.items():
         print_notes(f"scales of {name}: {describe(chosen)}")
+    deviation, volatility = glicko_setting
     print_notes(
-        f"Elo: step {by_year[0]} and slope {by_year[1]} by year, {follow[0]} and {follow[1]} "
-        f"followed; Glicko-2: deviation {best[0]:g}, volatility {best[1]:g}",
+        f"Elo: step {elo_of_years[0]} and slope {elo_of_years[1]} by year, {elo_of_matches[0]} "
+        f"and {elo_of_matches[1]} followed; Glicko-2: deviation {deviation:g}, "
+        f"volatility {volatility:g}",
         f"one fit of {data.n_pairs} matches of {data.n_items} players: {seconds:.2f} s of one core",
         "chosen on 2011 and 2012 only; 2013–2019 are untouched",
     )
+
+
+def print_yearly_losses(variants, years, scales):
+    """The table of years from all years before; returns step and slope of Elo."""
+    data = variants["time and surface"]
+    losses = {
+        f"rate: {name}": ahead(variant, years, FIRST, scales=scales[name])
+        for name, variant in variants.items()
+    }
+    losses["rate: neither"] = static_ahead(data, years, FIRST, scales["time and surface"])
+    chosen, losses["Elo, frozen"] = best_elo(data, years, 2011, 2012, followed=False)
+    _, losses["Elo, frozen, best in hindsight"] = best_elo(data, years, 2011, 2019, followed=False)
+    title = "A year's matches from all years before: log loss"
+    print_losses(title, losses, years[years >= FIRST])
+    return chosen
+
+
+def print_monthly_losses(variants, years, scales):
+    """The table of months from all months before; returns settings of Elo and Glicko-2."""
+    data = variants["time and surface"]
+    is_tested = years >= FIRST
+    months = data.times.astype("datetime64[M]").astype(int)
+    first_month = months[is_tested].min()
+    losses = {
+        f"rate: {name}": ahead(variants[name], months, first_month, scales=scales[name])
+        for name in ("time and surface", "time")
+    }
+    elo_setting, losses["Elo, after every match"] = best_elo(data, years, 2011, 2012, followed=True)
+    _, losses["Elo, best in hindsight"] = best_elo(data, years, 2011, 2019, followed=True)
+    is_early = (years == 2011) | (years == 2012)
+    glicko_setting = min(GLICKO, key=lambda g: glicko(data, months, *g)[is_early].mean())
+    losses["Glicko-2, monthly"] = glicko(data, months, *glicko_setting)[is_tested]
+    title = "A month's matches from all months before: log loss"
+    print_losses(title, losses, years[is_tested])
+    return elo_setting, glicko_setting
 
 
 def describe(scales: PriorScales):

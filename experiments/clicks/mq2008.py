@@ -64,7 +64,8 @@ def clicks_by_cascade(labels, going_on, rng):
     """The same for a user who goes from the top down and stops somewhere."""
     looked, clicked = np.zeros((2, len(labels)), dtype=bool)
     for k, label in enumerate(labels):
-        looked[k], clicked[k] = True, rng.random() < SEEN[label]
+        looked[k] = True
+        clicked[k] = rng.random() < SEEN[label]
         if rng.random() >= going_on[0 if clicked[k] else 1]:
             break
     return looked, clicked
@@ -86,7 +87,8 @@ class Log:
         self.clicks = np.concatenate([one for _, one in kept]).astype(float)
         self.position = np.concatenate([np.arange(len(rows)) for rows, _ in kept])
         self.session = np.repeat(np.arange(len(kept)), [len(rows) for rows, _ in kept])
-        self.X, self.labels = data.X[self.rows], data.y[self.rows]
+        self.X = data.X[self.rows]
+        self.labels = data.y[self.rows]
         self.queries = data.groups[self.rows]
         self.weight = np.where(self.clicks > 0, 1 / propensity[self.position], 1.0)
         self.names = np.array([f"{k + 1:02d}" for k in self.position])

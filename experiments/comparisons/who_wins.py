@@ -34,7 +34,8 @@ from rankwise.metrics import dyadic_robust_mean
 
 SETS = ("types", "order", "chameleons", "atp", "pokemon", "side", "pokemon-known")
 N_FOLDS = 5
-MAX_TREES, PATIENCE = 1000, 50
+MAX_TREES = 1000
+PATIENCE = 50
 SIZES = {"types": (300, 8000), "order": (300, 6000)}  # items and comparisons that are drawn
 LIMIT = 1e-6  # probabilities of peers are clipped
 TRUTH = "true probabilities"  # of made sets: what no learner can beat
@@ -56,9 +57,12 @@ class Matches:
         probability=None,
     ):
         self.items = items.reset_index(drop=True)
-        self.first, self.second = np.asarray(first), np.asarray(second)
+        self.first = np.asarray(first)
+        self.second = np.asarray(second)
         self.won = np.asarray(won, dtype=float)
-        self.has_side, self.time, self.player = has_side, time, player
+        self.has_side = has_side
+        self.time = time
+        self.player = player
         self.probability = probability  # the true one, of made sets
 
     def take(self, rows):
@@ -224,7 +228,8 @@ def encode(items):
 
 def both_sides(frame, matches, swap=False):
     """Columns of the first and of the second item, and of the side."""
-    first, second = matches.first, matches.second
+    first = matches.first
+    second = matches.second
     if swap:
         first, second = second, first
     rows = pd.concat(
@@ -389,11 +394,14 @@ def outer_splits(name, matches, n_folds):
 def evaluate_set(name, matches, n_folds):
     """Rows of the table, and remarks."""
     results = {learner: [] for learner in LEARNERS}
-    orders, tests, news = [], [], []
+    orders = []
+    tests = []
+    news = []
     seconds = dict.fromkeys(LEARNERS, 0.0)
     remarks = []
     for train_rows, test_rows, n_new in outer_splits(name, matches, n_folds):
-        train, test = matches.take(train_rows), matches.take(test_rows)
+        train = matches.take(train_rows)
+        test = matches.take(test_rows)
         tests.append(test_rows)
         news.append(n_new)
         for learner, fit in LEARNERS.items():
@@ -489,7 +497,8 @@ def main(argv=None):
     parser.add_argument("--only", default=",".join(SETS))
     parser.add_argument("--folds", type=int, default=5, help="of five folds of items, Pokémon only")
     options = parser.parse_args(argv)
-    table, remarks = [], []
+    table = []
+    remarks = []
     for name in options.only.split(","):
         matches = read_set(name, options.data)
         n_folds = N_FOLDS if name in ("types", "order", "chameleons") else options.folds

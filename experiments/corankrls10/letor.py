@@ -98,7 +98,8 @@ def both_bases(split, gamma):
 
 def column_views(split, gamma):
     """The odd and the even columns, each with both bases."""
-    basis, n_columns = np.concatenate(split.bases), split.X.shape[1]
+    basis = np.concatenate(split.bases)
+    n_columns = split.X.shape[1]
     return [
         View(np.arange(first, n_columns, 2), kernel="rbf", gamma=2 * gamma, basis=basis)
         for first in (0, 1)
@@ -190,9 +191,11 @@ def learning_curves(split, search, test, random):
     Width and bases are those of `search`, α is the best of each ν in its cross-validation (the
     smallest of equal ones); so the amount of unscored data is all that changes along a curve.
     """
-    views, results = search.best_estimator_.views, search.cv_results_
+    views = search.best_estimator_.views
+    results = search.cv_results_
     best = np.nanargmin(results["mean_score"], axis=1)
-    alphas, nus = results["alphas"][0], [params["nu"] for params in results["params"]]
+    alphas = results["alphas"][0]
+    nus = [params["nu"] for params in results["params"]]
     units = split.groups if split.reading == "groups" else np.arange(len(split.y))
     unscored = random.permutation(np.unique(units[np.isnan(split.y)]))
     table = np.empty((len(best), len(SHARES)))
@@ -313,7 +316,8 @@ def print_curves(outcomes, tried=NUS):
 
 def print_grid(folds, n_scored, repeats, width):
     """Mean test error for each ν and α, without any choice: does ν do more than α can?"""
-    alphas, nus = ALPHAS[::2], (0.0, 1.0, 100.0, 1e4)
+    alphas = ALPHAS[::2]
+    nus = (0.0, 1.0, 100.0, 1e4)
     tables = []
     for repeat in range(repeats):
         for k, (train, _, test) in enumerate(folds):

@@ -82,7 +82,9 @@ def choose(splits, fit):
 def fit_plain(split):
     """RankRLS on the scored parses, each of which is a basis item."""
     known = np.flatnonzero(~np.isnan(split.y))
-    K, y, groups = split.X[np.ix_(known, known)], split.y[known], split.groups[known]
+    K = split.X[np.ix_(known, known)]
+    y = split.y[known]
+    groups = split.groups[known]
     model = RankRLSCV(ALPHAS, cv=5, kernel="precomputed")
     return fit_quietly(model, split._replace(X=K, y=y, groups=groups))
 
@@ -109,7 +111,8 @@ def main(argv=None):
     parser.add_argument("--repeats", type=int, default=20)
     parser.add_argument("--reading", choices=READINGS, default="items", help="(%(default)s)")
     options = parser.parse_args(argv)
-    given, kernels = read_parses(options.data), KERNELS[options.kernel]
+    given = read_parses(options.data)
+    kernels = KERNELS[options.kernel]
     outcomes = [
         [
             run(*pair, kernels, np.random.default_rng([repeat, k]), options.reading)

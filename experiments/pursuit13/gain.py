@@ -94,7 +94,8 @@ def print_dependence(runs, width=3.0, n_steps=8):
 def _view_errors(variant, run, task, width, n_steps):
     model, X, y = prepare(variant, run, task, width, variant.settings[0])
     model.set_params(n_basis=n_steps).fit(X[: len(y)], y)
-    scores, truth = model.predict_views(X[task.n_train :]), task.y[task.n_train :]
+    scores = model.predict_views(X[task.n_train :])
+    truth = task.y[task.n_train :]
     errors = disagreement_error(truth, scores, undefined="nan")
     return [*errors, disagreement_error(scores[:, 0], scores[:, 1], undefined="nan")]
 

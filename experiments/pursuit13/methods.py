@@ -94,13 +94,16 @@ def pursue_by_half_steps(_, K, y, steps):
     scored = np.flatnonzero(~np.isnan(y))
     functions = K[scored] - K[scored].mean(axis=0)
     norms = (functions**2).sum(axis=0)
-    residual, total = y[scored] - y[scored].mean(), np.zeros(len(K))
-    staged, used = [], set()
+    residual = y[scored] - y[scored].mean()
+    total = np.zeros(len(K))
+    staged = []
+    used = set()
     for _ in range(int(max(steps))):
         gains = functions.T @ residual
         best = int(np.argmax(np.divide(gains**2, norms, out=np.zeros(len(norms)), where=norms > 0)))
         half = gains[best] / norms[best] / 2
-        residual, total = residual - half * functions[:, best], total + half * K[:, best]
+        residual = residual - half * functions[:, best]
+        total = total + half * K[:, best]
         staged.append(total)
         used.add(best)
     return _after_steps(np.stack(staged, axis=1), steps), len(used)

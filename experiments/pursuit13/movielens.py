@@ -87,7 +87,9 @@ def print_density(ratings, options):
     (method,) = (each for each in SUPERVISED if each.name == "RankRLS")
     rows = []
     for kept in KEPT:
-        errors, densities, letter = [], [], []
+        errors = []
+        densities = []
+        letter = []
         for bounds in GROUPS:
             runs = draw_runs(ratings, bounds, options, seed=3, kept=kept)
             found = measure(method, runs, widths=options.widths).values["error"]

@@ -180,7 +180,8 @@ def measure(method, runs, measures=("error",), widths=WIDTHS):
             ]
             found[width, k] = np.nanmean(values, axis=0)
     choices = {name: _choose(method, found, name) for name in measures}
-    values, density = {}, np.empty(0)
+    values = {}
+    density = np.empty(0)
     for name, choice in choices.items():
         judged = [
             judge(method, run, task, choice.width, choice.setting, [choice.value])
@@ -226,7 +227,8 @@ def judge(method, run, task, width, setting, path):
     scores, size = (method.learn or way)(model, X, y, path)
     if method.has_level:
         scores = scores + (y[:, None] - scores[:n_rows]).mean(axis=0)
-    truth, scores = task.y[task.n_train :], scores[task.n_train :]
+    truth = task.y[task.n_train :]
+    scores = scores[task.n_train :]
     errors = disagreement_error(truth, scores, undefined="nan")
     return np.stack([errors, np.mean((truth[:, None] - scores) ** 2, axis=0)]), size / n_rows
 

@@ -68,7 +68,8 @@ def measure(learner, folds, relevant=1):
     def quality(y, scores, groups):
         return average_precision(y, scores, groups, relevant=relevant, undefined="zero")
 
-    results, chosen = [], []
+    results = []
+    chosen = []
     for fold in folds:
         scores, model = score_test_part(learner, fold, quality)
         results.append(evaluate(fold.test.y, scores, fold.test.groups))

@@ -36,11 +36,14 @@ def fit_views(X, y, groups, nus):
 
 def measure(fold, n_scored, random):
     """Error of each test query by learner, for one draw of scored queries."""
-    train, test = fold.train, fold.test
+    train = fold.train
+    test = fold.test
     queries = random.permutation(np.unique(train.groups))
     is_scored = np.isin(train.groups, queries[:n_scored])
     is_unscored = np.isin(train.groups, queries[n_scored : n_scored + len(np.unique(test.groups))])
-    X, y, groups = train.X[is_scored], train.y[is_scored], train.groups[is_scored]
+    X = train.X[is_scored]
+    y = train.y[is_scored]
+    groups = train.groups[is_scored]
     unscored = {
         "ν = 0": (X[:0], groups[:0], (0.0,)),
         "other queries unscored": (train.X[is_unscored], train.groups[is_unscored], NUS),

@@ -43,5 +43,6 @@ def auc_interval(y, scores):
 
 def count_apart(first, second):
     """In how many rows the first interval lies above the second, in how many below."""
-    first, second = np.asarray(first), np.asarray(second)
+    first = np.asarray(first)
+    second = np.asarray(second)
     return int(np.sum(first[:, 0] > second[:, 1])), int(np.sum(first[:, 1] < second[:, 0]))

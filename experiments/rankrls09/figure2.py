@@ -27,7 +27,9 @@ CASES = (  # trained on, groups, the direction the paper reports
     ("all pairs", None, "right to left"),
 )
 COLORS = {1: "#0072B2", 2: "#D55E00"}
-RELEVANT, IRRELEVANT, LEARNED = "#222222", "#999999", "#009E73"
+RELEVANT = "#222222"
+IRRELEVANT = "#999999"
+LEARNED = "#009E73"
 
 
 def learn(groups):

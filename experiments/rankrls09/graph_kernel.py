@@ -63,7 +63,8 @@ class Graph:
         L = np.array([[label == name for label in labels] for name in names], dtype=float)
         walks = np.linalg.inv(np.eye(len(A)) - DECAY * A)
         self.place = {name: k for k, name in enumerate(names)}
-        self.walks, self.counts = L @ walks @ L.T, L @ L.T
+        self.walks = L @ walks @ L.T
+        self.counts = L @ L.T
 
 
 @functools.cache
@@ -80,7 +81,8 @@ def share_words(one, other):
 
 def _compare(one, other, name):
     common = one.place.keys() & other.place.keys()
-    ours, theirs = getattr(one, name), getattr(other, name)
+    ours = getattr(one, name)
+    theirs = getattr(other, name)
     i, j = ([graph.place[label] for label in common] for graph in (one, other))
     value = np.vdot(ours[np.ix_(i, i)], theirs[np.ix_(j, j)])
     return float(value / (np.linalg.norm(ours) * np.linalg.norm(theirs)))

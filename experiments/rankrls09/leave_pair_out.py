@@ -49,7 +49,8 @@ def read_samples(data, name):
 
 def standardize(X, *others):
     """Genes with mean 0 and variance 1 in X, divided by √p: squared distances are about 2."""
-    mean, scale = X.mean(axis=0), X.std(axis=0)
+    mean = X.mean(axis=0)
+    scale = X.std(axis=0)
     scale[scale == 0] = 1
     return [(part - mean) / scale / X.shape[1] ** 0.5 for part in (X, *others)]
 
@@ -62,7 +63,8 @@ def tenfold(X, Y, alpha, seed):
     """
     folds = list(KFold(10, shuffle=True, random_state=seed).split(X))
     scores = cross_val_predict_groups(RankRLS(alpha), X, Y, cv=folds)
-    fold, shifted = np.empty(len(X), dtype=int), scores.copy()
+    fold = np.empty(len(X), dtype=int)
+    shifted = scores.copy()
     for k, (train, test) in enumerate(folds):
         fold[test] = k
         shifted[test] += Y[train].mean(axis=0) + scores[test].sum(axis=0) / len(train)
@@ -86,11 +88,13 @@ def estimate_without_signal(samples, repeats, alpha=ALPHA):
 
 def errors_on_subsamples(samples, repeats):
     """Estimate from a subsample less the AUC on the other samples, shape (4, repeats)."""
-    random, m = np.random.default_rng(0), len(samples.y)
+    random = np.random.default_rng(0)
+    m = len(samples.y)
     errors = []
     for seed in range(repeats):
         order = random.permutation(m)
-        inside, outside = order[:N_SUBSAMPLE], order[N_SUBSAMPLE:]
+        inside = order[:N_SUBSAMPLE]
+        outside = order[N_SUBSAMPLE:]
         X, X_test = standardize(samples.X[inside], samples.X[outside])
         y = samples.y[inside]
         truth = auc(samples.y[outside], RankRLS(ALPHA).fit(X, y).predict(X_test))
@@ -152,7 +156,8 @@ def main(argv=None):
     parser = make_parser(__doc__, output=True)
     parser.add_argument("--repeats", type=int, default=1000, help="permutations (%(default)s)")
     options = parser.parse_args(argv)
-    found, rows = {}, {"true": [], "permuted": [], "drawn": []}
+    found = {}
+    rows = {"true": [], "permuted": [], "drawn": []}
     for name in DATASETS:
         samples = read_samples(options.data, name)
         rows["true"].append([name, *summarize(estimate_real(samples))])

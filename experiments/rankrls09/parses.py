@@ -84,12 +84,14 @@ def measure(method, kernels, train, test):
     y = train.y - train.y.mean() if method.is_centered else train.y
     groups = train.groups if method.uses_groups else None
     model = method.learner(kernel="precomputed", **method.options)
-    lowest, chosen = np.inf, None
+    lowest = np.inf
+    chosen = None
     for kernel in kernels:
         K = pairwise_kernels(train.X, **kernel)
         errors = _cross_validate(model, K, y, train.groups, method)
         if errors.min() < lowest:
-            lowest, chosen = float(errors.min()), kernel
+            lowest = float(errors.min())
+            chosen = kernel
             model.set_params(alpha=float(method.alphas[errors.argmin()]))
     model.fit(pairwise_kernels(train.X, **chosen), y, groups)
     scores = model.predict(pairwise_kernels(test.X, train.X, **chosen))

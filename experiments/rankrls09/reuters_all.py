@@ -51,7 +51,8 @@ def main(argv=None):
     parser.add_argument("--short", action="store_true", help="only the loose tolerance")
     options = parser.parse_args(argv)
     documents = read_reuters(options.data)
-    X, y = make_features(documents.texts), documents.has_topic(TOPIC)
+    X = make_features(documents.texts)
+    y = documents.has_topic(TOPIC)
     train = documents.split == "train"
     rows = []
     for tol in TOLERANCES[:1] if options.short else TOLERANCES:

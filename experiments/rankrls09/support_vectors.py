@@ -45,8 +45,10 @@ def main(argv=None):
     parser.add_argument("--documents", type=int, default=500, help="(%(default)s)")
     options = parser.parse_args(argv)
     documents = read_reuters(options.data)
-    X, topic = make_features(documents.texts), documents.has_topic("acq")
-    is_train, is_test = documents.split == "train", documents.split == "test"
+    X = make_features(documents.texts)
+    topic = documents.has_topic("acq")
+    is_train = documents.split == "train"
+    is_test = documents.split == "test"
     X_train, topic_train = draw_documents(X[is_train], topic[is_train], options.documents)
     rows = []
     for noise in NOISE:

@@ -38,10 +38,13 @@ PUBLISHED = {  # inputs: seconds of RankRLS, of RankSVM (SVM-light)
     4000: (280, None),
     6000: (841, None),
 }
-SHORT, SHORT_RANK_SVM, LARGEST_RANK_SVM = 1000, 500, 2500
+SHORT = 1000
+SHORT_RANK_SVM = 500
+LARGEST_RANK_SVM = 2500
 PAIR_SIZES = (50, 100, 150, 200)  # the kernel between all pairs of 200 documents takes a gigabyte
 N_BASIS = 500
-ALPHA, GAMMA = 1e-3, 1.0
+ALPHA = 1e-3
+GAMMA = 1.0
 ALPHAS = 2.0 ** np.arange(-20, 11)
 
 
@@ -93,7 +96,8 @@ def train_on_pairs(X, y, X_test, y_test):
         winner, loser = (
             part.ravel() for part in np.meshgrid(*map(np.flatnonzero, (y > 0, y == 0)))
         )
-        first, second = np.r_[winner, loser], np.r_[loser, winner]
+        first = np.r_[winner, loser]
+        second = np.r_[loser, winner]
         half = K[first] - K[second]
         C = 1 / (2 * ALPHA * len(winner))
         machine = SVC(C=C / 2, kernel="precomputed", tol=1e-4, cache_size=500)
@@ -142,8 +146,10 @@ def main(argv=None):
     parser.add_argument("--short", action="store_true", help=f"only up to {SHORT} inputs")
     options = parser.parse_args(argv)
     documents = read_reuters(options.data)
-    X, y = make_features(documents.texts), documents.has_topic("acq")
-    train, test = documents.split == "train", documents.split == "test"
+    X = make_features(documents.texts)
+    y = documents.has_topic("acq")
+    train = documents.split == "train"
+    test = documents.split == "test"
     print(
         f"Reuters-21578, ModApte: {train.sum()} training and {test.sum()} test documents, "
         f"{X.shape[1]} words, {int(y.sum())} documents about acq"

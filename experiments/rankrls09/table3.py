@@ -69,7 +69,8 @@ def mean_over_folds(errors):
 
 def compare(errors, other="RankRLS all pairs"):
     """Signed-rank test of RankRLS on relevant pairs against another, queries of all folds."""
-    relevant, others = np.concatenate(errors["RankRLS"]), np.concatenate(errors[other])
+    relevant = np.concatenate(errors["RankRLS"])
+    others = np.concatenate(errors[other])
     same = np.array_equal(relevant, others)  # then there is nothing to rank
     return 1.0 if same else float(wilcoxon(relevant, others).pvalue), len(relevant)
 

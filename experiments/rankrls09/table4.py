@@ -25,7 +25,8 @@ from rankwise import RankRLS
 from rankwise.metrics import auc
 from rankwise.model_selection import cross_val_predict_groups
 
-N_TRAIN, FEWEST = 500, 2
+N_TRAIN = 500
+FEWEST = 2
 LAMBDAS = 2.0 ** np.arange(-15, 16)
 PUBLISHED = {  # AUC of RankRLS, RLS, RankSVM; documents of the topic in training, in test
     "acq": (0.980, 0.979, 0.979, 94, 2275),
@@ -99,7 +100,8 @@ def measure(learner, sample):
 
 def score_topics(learner, sample):
     """Scores of the test documents and λ chosen on the training documents, for each topic."""
-    K, Y = sample.K_train, sample.Y_train
+    K = sample.K_train
+    Y = sample.Y_train
     model = RankRLS(kernel="precomputed", beta=learner.beta)
     alphas = LAMBDAS / learner.amount(len(Y))
     targets = np.where(Y > 0, 1.0, learner.negative)

@@ -61,7 +61,9 @@ def main(argv=None):
     documents = read_reuters(options.data)
     X = make_features(documents.texts)
     Y = np.column_stack([documents.has_topic(topic) for topic in PUBLISHED])
-    found, lambdas, intervals = {"RankSVM": [], "RankRLS": []}, [], []
+    found = {"RankSVM": [], "RankRLS": []}
+    lambdas = []
+    intervals = []
     for seed in range(options.repeats):
         sample = draw_sample(X, Y, seed)
         svm_scores, chosen = score_by_rank_svm(sample)

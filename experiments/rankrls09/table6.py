@@ -27,7 +27,8 @@ from experiments.shared.tables import print_notes, print_table
 from rankwise import RankRLS, RankSVM
 from rankwise.metrics import disagreement_error
 
-N_REFERENCE, N_CHOICE = 300, 30
+N_REFERENCE = 300
+N_CHOICE = 30
 DENSITIES = {"20-40": (20, 40), "40-60": (40, 60), "60-80": (60, 80), "all": (0, 100)}
 GAMMAS = 2.0 ** np.arange(-21, -10, 2)
 ALPHAS = 2.0 ** np.arange(-14, 3, 2)
@@ -123,7 +124,8 @@ def main(argv=None):
     parser.add_argument("--seed", type=int, default=0, help="of the draw of users (%(default)s)")
     options = parser.parse_args(argv)
     ratings = read_jester(options.data)
-    found, chosen = {name: [] for name in LEARNERS}, {name: [] for name in LEARNERS}
+    found = {name: [] for name in LEARNERS}
+    chosen = {name: [] for name in LEARNERS}
     for density in DENSITIES:
         random = np.random.default_rng(options.seed)
         choice, tasks = draw_parts(ratings, density, options.users, random)
@@ -148,7 +150,8 @@ def main(argv=None):
     for name in LEARNERS:
         if name != "RankSVM":
             print(f"  {name}: {', '.join(_compare(found['RankSVM'], found[name]))}")
-    relevant, everything = found["RankRLS (21)"], found["RankRLS (21) all pairs"]
+    relevant = found["RankRLS (21)"]
+    everything = found["RankRLS (21) all pairs"]
     print(f"All pairs against relevant pairs, (21): {', '.join(_compare(everything, relevant))}")
     gains = [_mean_and_error(a - b, 4) for a, b in zip(everything, relevant, strict=True)]
     print(f"All pairs less relevant pairs, (21): {', '.join(gains)}")

@@ -55,7 +55,10 @@ def compare_hidden(qrels, runs, share):
     n_hidden = max(len(qrels[query]) - len(visible[query]) for query in qrels)
     truth = evaluate_runs(qrels, runs, METRIC)
     max_grade = max(grade for grades in qrels.values() for grade in grades.values())
-    inside, widths, certain, right = [], [], 0, 0
+    inside = []
+    widths = []
+    certain = 0
+    right = 0
     pairs = list(itertools.combinations(runs, 2))
     for a, b in pairs:
         true_values = truth.per_query(METRIC, a) - truth.per_query(METRIC, b)

@@ -108,7 +108,9 @@ def sample_rows(folder, n_samples):
     rows = []
     for metric, n_queries in itertools.product(METRICS, QUERIES):
         rng = np.random.default_rng(n_queries)
-        covered, found, disagreeing = [], [], []
+        covered = []
+        found = []
+        disagreeing = []
         for a, b in itertools.combinations(runs, 2):
             values = evaluation.per_query(metric, a) - evaluation.per_query(metric, b)
             for _ in range(n_samples // 15):

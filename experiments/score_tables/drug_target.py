@@ -92,7 +92,8 @@ def ridge(G, K, Y):
     known = ~np.isnan(Y)
     y = np.where(known, Y - Y[known].mean(), 0.0)
     if known.all():
-        (g, U), (s, V) = np.linalg.eigh(G), np.linalg.eigh(K)
+        (g, U) = np.linalg.eigh(G)
+        (s, V) = np.linalg.eigh(K)
         Z = U.T @ y @ V
         return [U @ (Z / (np.outer(g, s) + alpha * Y.size)) @ V.T for alpha in ALPHAS]
     found = []
@@ -172,12 +173,14 @@ def four_settings(G, K, Y):
     for leave, name in SETTINGS.items():
         k = 3 if leave == "both" else 5
         for method in (ranking_scores, ridge_scores):
-            start, found = time.process_time(), []
+            start = time.process_time()
+            found = []
             for split in splits(Y.shape, leave, k):
                 truth = np.where(split[2], Y, np.nan)
                 scores = method(G, K, Y, leave, k, split)
                 found.append([concordance(truth, scores), concordance(truth, scores, False)])
-            (mean, overall), (sd, spread) = np.mean(found, axis=0), np.std(found, axis=0)
+            (mean, overall) = np.mean(found, axis=0)
+            (sd, spread) = np.std(found, axis=0)
             seconds = (time.process_time() - start) / len(found)
             title = "ConditionalRankRLS" if method is ranking_scores else "kernel ridge"
             rows.append([name, title, mean, sd, 1 - mean, overall, spread, seconds])
@@ -204,7 +207,8 @@ def growth():
 def growth_row(n):
     """One line of that table."""
     rng = np.random.default_rng(0)
-    X, Z = rng.standard_normal((n, 20)), rng.standard_normal((n // 4, 20))
+    X = rng.standard_normal((n, 20))
+    Z = rng.standard_normal((n // 4, 20))
     Y = rng.standard_normal((n, n // 4))
     options = {"row_kernel": "rbf", "column_kernel": "rbf", "fit_intercept": False}
     ours = measure(lambda: ConditionalRankRLS(**options).fit(X, Z, Y))

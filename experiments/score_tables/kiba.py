@@ -61,7 +61,8 @@ def read_kiba(data):
 
 def split(shape, leave, seed):
     """Numbers of the old and new rows and columns; what is not new is both."""
-    rng, sides = np.random.default_rng(seed), []
+    rng = np.random.default_rng(seed)
+    sides = []
     for n, is_new in zip(shape, (leave != "columns", leave != "rows"), strict=True):
         order = rng.permutation(n)
         cut = n // 5 if is_new else 0
@@ -79,7 +80,9 @@ def run(K, G, Y, leave, seed):
     known = Y[np.ix_(old_rows, old_columns)]
     truth = Y[np.ix_(new_rows, new_columns)]
     here = ~np.isnan(truth)
-    start, held_out, scores = time.process_time(), [], []
+    start = time.process_time()
+    held_out = []
+    scores = []
     for cost in COSTS:
         search = ConditionalRankRLSCV(ALPHAS, leave=leave, cost=cost, **OPTIONS)
         with warnings.catch_warnings():
@@ -104,18 +107,22 @@ def main(argv=None):
     parser.add_argument("--drugs", type=int, help="only this many drugs, to try the script")
     arguments = parser.parse_args(argv)
     drugs, targets, Y = read_kiba(arguments.data)
-    drugs, Y = drugs[: arguments.drugs], Y[: arguments.drugs]
+    drugs = drugs[: arguments.drugs]
+    Y = Y[: arguments.drugs]
     keep = ~np.isnan(Y).all(axis=0)
-    targets, Y = [target for target, kept in zip(targets, keep, strict=True) if kept], Y[:, keep]
+    targets = [target for target, kept in zip(targets, keep, strict=True) if kept]
+    Y = Y[:, keep]
     start = time.process_time()
     K, G = (
         ngram_kernel(texts, ngram_range=lengths)
         for texts, lengths in zip((drugs, targets), LENGTHS, strict=True)
     )
-    seconds, rows = time.process_time() - start, []
+    seconds = time.process_time() - start
+    rows = []
     for leave in reversed(arguments.settings.split(",")):
         runs = np.array([run(K, G, Y, leave, seed) for seed in range(arguments.seeds)])
-        mean, spread = runs.mean(axis=0), runs.std(axis=0, ddof=min(1, len(runs) - 1))
+        mean = runs.mean(axis=0)
+        spread = runs.std(axis=0, ddof=min(1, len(runs) - 1))
         errors = [f"{value:.3f} ± {error:.3f}" for value, error in zip(mean, spread, strict=True)]
         rows.insert(
             0,

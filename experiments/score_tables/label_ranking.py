@@ -33,7 +33,11 @@ SETS = (
     *("iris", "pendigits", "segment", "stock", "vehicle", "vowel", "wine", "wisconsin"),
     *("cold", "diau", "dtt", "heat", "spo"),
 )
-SMALL, LARGE, CHOOSING, MOST_KERNEL, N_BASIS = 1000, 2500, 400, 1000, 600
+SMALL = 1000
+LARGE = 2500
+CHOOSING = 400
+MOST_KERNEL = 1000
+N_BASIS = 600
 WIDTHS = (0.1, 0.3, 1.0, 3.0, 10.0)  # times one over the number of features
 TAU = get_metric("tau")
 
@@ -101,7 +105,8 @@ def cross_validate(X, Y, repeats):
     for repeat in range(repeats):
         for train, test in KFold(10, shuffle=True, random_state=repeat).split(X):
             scaler = StandardScaler().fit(X[train])
-            A, B = scaler.transform(X[train]), scaler.transform(X[test])
+            A = scaler.transform(X[train])
+            B = scaler.transform(X[test])
             groups = np.repeat(np.arange(len(test)), Y.shape[1])
             for name, method in METHODS.items():
                 start = time.process_time()

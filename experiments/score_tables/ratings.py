@@ -23,7 +23,9 @@ from experiments.shared.ratings import read_jester, read_movielens
 from experiments.shared.tables import print_table
 from rankwise import ConditionalRankRLSCV
 
-GENRES, GAUGE, FOLDS = 19, 10, 3
+GENRES = 19
+GAUGE = 10
+FOLDS = 3
 ALPHAS = np.logspace(-4, -1, 4)
 
 
@@ -44,7 +46,8 @@ def jester(data):
     """Features of users and jokes, and the ratings of jokes that are no features."""
     ratings = read_jester(data)
     full = ratings[~np.isnan(ratings).any(axis=1)]
-    users, others = full[:2000], full[2000:4000]
+    users = full[:2000]
+    others = full[2000:4000]
     X = users[:, :GAUGE] / 5
     centered = others[:, GAUGE:] - others[:, GAUGE:].mean(axis=1, keepdims=True)
     _, s, V = np.linalg.svd(centered, full_matrices=False)
@@ -55,7 +58,8 @@ def jester(data):
 def by_mean_rating(Y):
     """Scores of all cells by the mean ratings of the items, drawn to the overall mean."""
     known = ~np.isnan(Y)
-    count, total = known.sum(axis=0), np.nansum(Y, axis=0)
+    count = known.sum(axis=0)
+    total = np.nansum(Y, axis=0)
     return np.broadcast_to((total + 5 * total.sum() / count.sum()) / (count + 5), Y.shape)
 
 

@@ -32,7 +32,9 @@ from rankwise import CalibratedRanker, LabelRanker, LabelRankerCV, RankRLS, Rank
 from rankwise.datasets import read_letor
 
 SETS = ("authorship", "cpu", "housing", "pendigits", "segment", "stock", "vehicle", "vowel")
-LEVEL, MOST_NEW, LISTS = 0.9, 500, (60, 200)
+LEVEL = 0.9
+MOST_NEW = 500
+LISTS = (60, 200)
 
 
 class Labels:
@@ -74,7 +76,8 @@ class Queries:
     """Documents of queries."""
 
     def __init__(self, name, data):
-        self.items, self.truth = [], []
+        self.items = []
+        self.truth = []
         for path in find_data(data, *(f"{name}/S{k}.txt.gz" for k in range(1, 6))):
             part = read_letor(path)
             X = part.X.toarray() if hasattr(part.X, "toarray") else np.asarray(part.X)
@@ -172,7 +175,8 @@ def main(arguments=None):
                 warnings.simplefilter("ignore")
                 found = [draw(problem, n, np.random.default_rng(k)) for k in range(repeats)]
             values = np.array(found)  # draws, ways, (coverage, size)
-            mean, error = values.mean(axis=0), values.std(axis=0, ddof=1) / np.sqrt(repeats)
+            mean = values.mean(axis=0)
+            error = values.std(axis=0, ddof=1) / np.sqrt(repeats)
             cells = [f"{m:.{d}f} ± {e:.{d}f}" for k, d in ((0, 3), (1, 2))
                      for m, e in zip(mean[:, k], error[:, k], strict=True)]  # fmt: skip
             rows.append([name, n, round(float(length), 1), *cells])

@@ -32,25 +32,29 @@ def code_hash(module: str) -> str:
 
 def module_files(module: str) -> list[Path]:
     """The file of a module and those of all modules of ours that it imports."""
-    found: set[str] = set()
-    waiting = [module]
-    while waiting:
-        name = waiting.pop()
-        if name not in found:
-            found.add(name)
-            waiting.extend(_imported_modules(name))
-    files = {path for name in found if (path := _file_of(name))}
-    if COMPILED in found:
+    visited: set[str] = set()
+    to_visit = [module]
+    while to_visit:
+        name = to_visit.pop()
+        if name not in visited:
+            visited.add(name)
+            to_visit.extend(_imported_modules(name))
+    files = set()
+    for name in visited:
+        path = _file_of(name)
+        if path is not None:
+            files.add(path)
+    if COMPILED in visited:
         files.update(FOLDERS["rankwise"].glob("_compiled/*.pyx"))
     return sorted(files)
 
 
 def _file_of(module: str) -> Path | None:
     """The file of a module of ours; None for other modules."""
-    package, *parts = module.split(".")
+    package, *names = module.split(".")
     if package not in FOLDERS:
         return None
-    path = FOLDERS[package].joinpath(*parts)
+    path = FOLDERS[package].joinpath(*names)
     for candidate in (path.with_suffix(".py"), path / "__init__.py"):
         if candidate.is_file():
             return candidate
@@ -80,13 +84,16 @@ def _imported_modules(module: str) -> frozenset[str]:
 def _nodes_that_run(tree: ast.AST) -> list[ast.AST]:
     """All nodes, without blocks for type checkers."""
     nodes = []
-    waiting = [tree]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+    to_visit = [tree]
+    while to_visit:
+        node = to_visit.pop()
+        is_type_checking_block = (
+            isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        )
+        if is_type_checking_block:
             continue
         nodes.append(node)
-        waiting.extend(ast.iter_child_nodes(node))
+        to_visit.extend(ast.iter_child_nodes(node))
     return nodes
 
 
@@ -97,11 +104,17 @@ def _module_of(package: str, name: str) -> str:
     path = _file_of(package)
     if path is None or path.stem != "__init__":
         return package
+    statements = _tree(path).body
     stub = path.with_suffix(".pyi")  # has the names of a package that imports them on first use
-    statements = _tree(path).body + (_tree(stub).body if stub.is_file() else [])
+    if stub.is_file():
+        statements = statements + _tree(stub).body
     for node in statements:
-        if isinstance(node, ast.ImportFrom) and name in {alias.name for alias in node.names}:
-            source = f"{package}.{node.module}" if node.level else node.module or ""
+        if not isinstance(node, ast.ImportFrom):
+            continue
+        if name in {alias.name for alias in node.names}:
+            source = node.module or ""
+            if node.level:  # a relative import
+                source = f"{package}.{node.module}"
             return _module_of(source, name)
     return package
 
@@ -124,8 +137,9 @@ def _is_warning(node: ast.AST) -> bool:
     """Whether a node is a call that warns."""
     if not isinstance(node, ast.Call):
         return False
-    name = node.func.attr if isinstance(node.func, ast.Attribute) else ast.unparse(node.func)
-    return name in WARNINGS
+    if isinstance(node.func, ast.Attribute):
+        return node.func.attr in WARNINGS
+    return ast.unparse(node.func) in WARNINGS
 
 
 def _blank_texts(statement: ast.AST) -> None:

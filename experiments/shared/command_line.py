@@ -85,17 +85,21 @@ def record(main):
     options = re.sub(r"--(data|output)[ =]\S+ ?", "", " ".join(sys.argv[1:])).strip()
     script = Path(inspect.getfile(inspect.unwrap(main))).resolve()
     module = ".".join(script.relative_to(EXPERIMENTS).with_suffix("").parts)
+
     start = time.process_time()
     with contextlib.redirect_stdout(_Copy(sys.stdout)) as printed:
         main()
+    seconds = time.process_time() - start
+
+    command_line = f"python -m experiments.{module} {options}".rstrip()
+    today = datetime.datetime.now(datetime.UTC).date()
+    code = code_hash(f"experiments.{module}")
+    run_line = f"{today}, commit {commit()}, {seconds:.0f} s of processor time, code {code}"
+    tables = printed.getvalue().strip("\n").replace(f"{EXPERIMENTS.parent}/", "")
+
     path = result_path(module, options)
     path.parent.mkdir(exist_ok=True)
-    command = f"python -m experiments.{module} {options}".rstrip()
-    day = datetime.datetime.now(datetime.UTC).date()
-    seconds = f"{time.process_time() - start:.0f} s of processor time"
-    text = printed.getvalue().strip("\n").replace(f"{EXPERIMENTS.parent}/", "")
-    run = f"{day}, commit {commit()}, {seconds}, code {code_hash(f'experiments.{module}')}"
-    path.write_text(f"{command}\n{run}\n\n{text}\n", encoding="utf-8")
+    path.write_text(f"{command_line}\n{run_line}\n\n{tables}\n", encoding="utf-8")
 
 
 def is_current(module, options=""):
@@ -103,8 +107,9 @@ def is_current(module, options=""):
     path = result_path(module, options)
     if not path.is_file():
         return False
-    run = path.read_text(encoding="utf-8").split("\n", 2)[1]
-    return run.endswith(f", code {code_hash(f'experiments.{module}')}")
+    run_line = path.read_text(encoding="utf-8").splitlines()[1]
+    code = code_hash(f"experiments.{module}")
+    return run_line.endswith(f", code {code}")
 
 
 def result_path(module, options=""):
@@ -117,8 +122,8 @@ def result_path(module, options=""):
 def commit():
     """The commit that runs, or a word where there is none."""
     command = ["git", "-C", str(EXPERIMENTS), "rev-parse", "--short", "HEAD"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return done.stdout.strip() or "unknown"
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    return process.stdout.strip() or "unknown"
 
 
 class _Copy(io.StringIO):

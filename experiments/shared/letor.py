@@ -40,20 +40,17 @@ def read_folds(data, dataset):
     """Fold k trains on S(k), S(k+1), S(k+2), validates on S(k+3), tests on S(k+4), cyclically."""
     pattern, n_features = FILES[dataset]
     paths = find_data(data, *(pattern.format(k) for k in range(1, 6)))
-    parts = [read_letor(path, n_features=n_features, sparse=False) for path in paths]
-    return [
-        Fold(
-            _join(parts[k], parts[(k + 1) % 5], parts[(k + 2) % 5]),
-            parts[(k + 3) % 5],
-            parts[(k + 4) % 5],
-        )
-        for k in range(5)
-    ]
+    subsets = [read_letor(path, n_features=n_features, sparse=False) for path in paths]  # S1 … S5
+    folds = []
+    for k in range(5):
+        first, second, third, fourth, fifth = subsets[k:] + subsets[:k]
+        folds.append(Fold(train=_join(first, second, third), validation=fourth, test=fifth))
+    return folds
 
 
 def with_labels(folds, relabel):
     """The same folds with labels ``relabel(y)``."""
-    return [Fold(*(part._replace(y=relabel(part.y)) for part in fold)) for fold in folds]
+    return [Fold(*(data._replace(y=relabel(data.y)) for data in fold)) for fold in folds]
 
 
 def score_test_part(learner, fold, quality, alphas=ALPHAS):
@@ -62,24 +59,34 @@ def score_test_part(learner, fold, quality, alphas=ALPHAS):
     `quality` takes (y, scores of shape (n, n_alphas), groups) to n_alphas numbers, larger is
     better. One path of models serves all alphas.
     """
-    X, X_validation, X_test = (_features(part.X, learner.has_constant) for part in fold)
-    best, chosen = -np.inf, None
+    X_train, X_validation, X_test = (_features(data.X, learner.has_constant) for data in fold)
+    groups = None
+    if learner.uses_groups:
+        groups = fold.train.groups
+
+    best_quality = -np.inf
+    best_model = None
     for candidate in learner.candidates:
-        groups = fold.train.groups if learner.uses_groups else None
-        path = candidate.path(X, fold.train.y, groups, alphas=alphas)
-        found = quality(fold.validation.y, path.predict(X_validation), fold.validation.groups)
-        if found.max() > best:
-            best, chosen = found.max(), path.model(int(found.argmax()))
-    return chosen.predict(X_test), chosen
+        path = candidate.path(X_train, fold.train.y, groups, alphas=alphas)
+        validation_scores = path.predict(X_validation)  # (n_items, n_alphas)
+        qualities = quality(fold.validation.y, validation_scores, fold.validation.groups)
+        if qualities.max() > best_quality:
+            best_quality = qualities.max()
+            best_model = path.model(int(qualities.argmax()))
+    return best_model.predict(X_test), best_model
 
 
-def _join(*parts):
+def _join(*subsets):
+    """The rows of several subsets as one."""
     return RankingData(
-        np.concatenate([part.X for part in parts]),
-        np.concatenate([part.y for part in parts]),
-        np.concatenate([part.groups for part in parts]),
+        np.concatenate([subset.X for subset in subsets]),
+        np.concatenate([subset.y for subset in subsets]),
+        np.concatenate([subset.groups for subset in subsets]),
     )
 
 
 def _features(X, has_constant):
-    return np.column_stack([X, np.ones(len(X))]) if has_constant else X
+    """The features, with a column of ones if the learner has a constant."""
+    if has_constant:
+        return np.column_stack([X, np.ones(len(X))])
+    return X

@@ -24,8 +24,10 @@ class Fit(NamedTuple):
 
     def text(self, tol):
         """Seconds and iterations; the gap that is left, if it is larger than `tol`."""
-        left = "" if self.gap <= tol else f", gap {self.gap:.1g}"
-        return f"{self.seconds:.2f} s ({self.iterations}{left})"
+        remaining_gap = ""
+        if self.gap > tol:
+            remaining_gap = f", gap {self.gap:.1g}"
+        return f"{self.seconds:.2f} s ({self.iterations}{remaining_gap})"
 
 
 class Course(NamedTuple):
@@ -38,8 +40,9 @@ class Course(NamedTuple):
 
 def standardize(X):
     """Features with mean 0 and variance 1; constant ones become 0."""
-    scale = X.std(axis=0)
-    return (X - X.mean(axis=0)) / np.where(scale > 0, scale, 1.0)
+    standard_deviations = X.std(axis=0)
+    divisors = np.where(standard_deviations > 0, standard_deviations, 1.0)
+    return (X - X.mean(axis=0)) / divisors
 
 
 def make_objective(X, y, alpha, loss=HingeLoss):
@@ -60,15 +63,20 @@ def time_fit(model, X, y, clock=time.perf_counter):
 
 def follow(objective, solver, *, tol, max_iter):
     """Minimize, and keep what every iteration reached and when."""
-    seconds, states = [], []
+    seconds = []
+    objectives = []
+    bounds = []
 
-    def watch(now):
+    def record_iteration(progress):
         seconds.append(time.perf_counter() - start)
-        states.append((now.objective, now.bound))
+        objectives.append(progress.objective)
+        bounds.append(progress.bound)
 
     start = time.perf_counter()
-    certified_descent.minimize_pairwise(objective, solver, tol=tol, max_iter=max_iter, watch=watch)
-    return Course(np.array(seconds), *np.array(states).T)
+    certified_descent.minimize_pairwise(
+        objective, solver, tol=tol, max_iter=max_iter, watch=record_iteration
+    )
+    return Course(np.array(seconds), np.array(objectives), np.array(bounds))
 
 
 def shortest_time(work, repeats, clock=time.perf_counter):

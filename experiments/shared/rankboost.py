@@ -22,20 +22,26 @@ class RankBoost:
 
     def path(self, X, y, groups, alphas=None):
         """All numbers of rounds at once; `alphas` are of rankers that have some."""
-        order = np.argsort(X, axis=0)
-        ordered = np.take_along_axis(X, order, axis=0)
-        is_cut = np.zeros(X.shape, dtype=bool)  # a step may stand between two different values
-        is_cut[:-1] = ordered[1:] > ordered[:-1]
+        order = np.argsort(X, axis=0)  # of each feature
+        sorted_X = np.take_along_axis(X, order, axis=0)
+        is_cut = np.zeros(X.shape, dtype=bool)  # a threshold lies between two different values
+        is_cut[:-1] = sorted_X[1:] > sorted_X[:-1]
         levels = _Levels(y, groups)
-        H, steps = np.zeros(len(X)), []
+        scores = np.zeros(len(X))
+        steps = []
         for _ in range(ROUNDS[-1]):
-            above = np.cumsum(levels.potential(H)[order], axis=0)
-            gain = np.where(is_cut, -above, 0.0)  # the potentials of all items sum to 0
-            row, k = np.unravel_index(np.abs(gain).argmax(), gain.shape)
-            r = np.clip(gain[row, k], -1 + 1e-12, 1 - 1e-12)
-            threshold = (ordered[row, k] + ordered[row + 1, k]) / 2
-            steps.append((int(k), threshold, 0.5 * np.log((1 + r) / (1 - r))))
-            H += steps[-1][2] * (X[:, k] > threshold)
+            # r of every step: the potentials of all items sum to 0, so that the sum of those above
+            # a threshold is minus the sum of those up to it.
+            potentials_up_to = np.cumsum(levels.potential(scores)[order], axis=0)
+            correlations = np.where(is_cut, -potentials_up_to, 0.0)
+            best_step = np.abs(correlations).argmax()
+            row, feature = np.unravel_index(best_step, correlations.shape)
+            r = np.clip(correlations[row, feature], -1 + 1e-12, 1 - 1e-12)
+
+            threshold = (sorted_X[row, feature] + sorted_X[row + 1, feature]) / 2
+            weight = 0.5 * np.log((1 + r) / (1 - r))
+            steps.append((int(feature), threshold, weight))
+            scores += weight * (X[:, feature] > threshold)
         return BoostedPath(steps)
 
 
@@ -47,20 +53,28 @@ class _Levels:
         _, self.group = np.unique(groups, return_inverse=True)
         self.shape = (self.group.max() + 1, len(labels))
 
-    def potential(self, H):
+    def potential(self, scores):
         """Σ D over pairs in which the item is the better one, less those in which it is not."""
-        shift = H.max()
-        worse, better = np.exp(H - shift), np.exp(shift - H)
-        lower = self._sums(worse).cumsum(axis=1)
-        higher = self._sums(better)[:, ::-1].cumsum(axis=1)[:, ::-1]
-        at = self.group, self.level
-        wins = better * (lower[at] - self._sums(worse)[at])
-        losses = worse * (higher[at] - self._sums(better)[at])
+        # D of a pair is the product of a factor of its worse and a factor of its better item
+        shift = scores.max()
+        factor_as_worse = np.exp(scores - shift)
+        factor_as_better = np.exp(shift - scores)
+        sums_as_worse = self._sums_by_level(factor_as_worse)  # (n_groups, n_levels)
+        sums_as_better = self._sums_by_level(factor_as_better)
+        up_to_level = sums_as_worse.cumsum(axis=1)
+        from_level = sums_as_better[:, ::-1].cumsum(axis=1)[:, ::-1]
+
+        cell = (self.group, self.level)
+        wins = factor_as_better * (up_to_level[cell] - sums_as_worse[cell])
+        losses = factor_as_worse * (from_level[cell] - sums_as_better[cell])
         return (wins - losses) / wins.sum()
 
-    def _sums(self, values):
-        cells = self.group * self.shape[1] + self.level
-        return np.bincount(cells, values, minlength=np.prod(self.shape)).reshape(self.shape)
+    def _sums_by_level(self, values):
+        """Sums over the items of each query and label."""
+        n_groups, n_levels = self.shape
+        cells = self.group * n_levels + self.level
+        sums = np.bincount(cells, values, minlength=n_groups * n_levels)
+        return sums.reshape(self.shape)
 
 
 class BoostedPath(NamedTuple):
@@ -84,7 +98,9 @@ class BoostedSteps(NamedTuple):
 
     def predict(self, X):
         """Scores of the items."""
-        return sum(weight * (X[:, k] > threshold) for k, threshold, weight in self.steps)
+        return sum(
+            weight * (X[:, feature] > threshold) for feature, threshold, weight in self.steps
+        )
 
     def __str__(self):
         return f"{len(self.steps)} rounds"

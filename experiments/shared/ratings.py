@@ -28,4 +28,6 @@ def read_movielens(data):
 def tied_share(y):
     """Share of the pairs of items that have the same rating."""
     _, counts = np.unique(y, return_counts=True)
-    return float((counts * (counts - 1)).sum() / (len(y) * (len(y) - 1)))
+    n_tied_ordered_pairs = (counts * (counts - 1)).sum()
+    n_ordered_pairs = len(y) * (len(y) - 1)
+    return float(n_tied_ordered_pairs / n_ordered_pairs)

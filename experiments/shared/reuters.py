@@ -46,7 +46,9 @@ class ReutersDocuments(NamedTuple):
 
 def read_reuters(data):
     """The ModApte split: TOPICS="YES" and LEWISSPLIT "TRAIN" (9,603) or "TEST" (3,299)."""
-    texts, topics, split = [], [], []
+    texts = []
+    topics = []
+    split = []
     for path in find_data(data, *_FILES):
         with gzip.open(path, "rt", encoding="latin-1") as file:
             content = file.read()

@@ -10,14 +10,16 @@ def format_table(header, rows, digits=3):
     None (nothing published or measured) becomes a dash.
     """
     titles = [cell.split("\n") for cell in header]
-    height = max(map(len, titles))
-    padded = [[""] * (height - len(title)) + title for title in titles]
+    n_header_lines = max(map(len, titles))
+    padded = [[""] * (n_header_lines - len(title)) + title for title in titles]
     cells = [list(line) for line in zip(*padded, strict=True)]
     cells += [[_format_cell(cell, digits) for cell in row] for row in rows]
+
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    text = [_join(row, widths) for row in cells]
-    text.insert(height, "-" * (sum(widths) + 2 * (len(widths) - 1)))
-    return "\n".join(text)
+    lines = [_join(row, widths) for row in cells]
+    total_width = sum(widths) + 2 * (len(widths) - 1)  # two spaces between columns
+    lines.insert(n_header_lines, "-" * total_width)
+    return "\n".join(lines)
 
 
 def print_table(title, header, rows, digits=3):
@@ -36,10 +38,14 @@ def print_notes(*notes):
 def _format_cell(cell, digits):
     if cell is None:
         return "–"
-    return f"{cell:.{digits}f}" if isinstance(cell, float) else str(cell)
+    if isinstance(cell, float):
+        return f"{cell:.{digits}f}"
+    return str(cell)
 
 
 def _join(row, widths):
-    first, *others = row
-    right = (cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True))
-    return "  ".join([first.ljust(widths[0]), *right]).rstrip()
+    """A line of the table."""
+    title, *figures = row
+    aligned = [title.ljust(widths[0])]
+    aligned += [cell.rjust(width) for cell, width in zip(figures, widths[1:], strict=True)]
+    return "  ".join(aligned).rstrip()

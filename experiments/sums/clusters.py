@@ -21,7 +21,9 @@ from experiments.sums.engines import difference, peak_memory
 from rankwise import SufficientStatistics
 from rankwise.distributed import RankRLS, RankRLSCV
 
-BLOCK, GROUP, N_FEATURES = 100_000, 100, 50
+BLOCK = 100_000
+GROUP = 100
+N_FEATURES = 50
 SHIFT = GROUP // 2  # rows by which blocks and groups are shifted
 ALPHA = 1e-3
 
@@ -83,7 +85,9 @@ def main(arguments=None):
             model.fit(*data)
             seconds = time.perf_counter() - start
             peak = max(client.run(peak_memory).values())
-        name, alpha, coef = type(model).__name__, ALPHA, expected
+        name = type(model).__name__
+        alpha = ALPHA
+        coef = expected
         if isinstance(model, RankRLSCV):
             alpha = model.alpha_
             coef = sums.solve([alpha]).coefficients[0].ravel()

@@ -34,7 +34,8 @@ from rankwise import RankRLS, SufficientStatistics
 from rankwise.datasets.parquet_batches import find_parquet_files, read_batches
 from rankwise.distributed import train_parquet
 
-ALPHA, BATCH = 1e-3, 100_000
+ALPHA = 1e-3
+BATCH = 100_000
 ENGINES = ("pyarrow", "duckdb", "polars", "spark", "dask")
 
 
@@ -91,7 +92,9 @@ def run(engine, folder, columns, what):
     """Coefficients, seconds and memory of one engine, in this process."""
     import rankwise.distributed  # noqa: F401  imports are not measured
 
-    start, spent, model = time.perf_counter(), time.process_time(), None
+    start = time.perf_counter()
+    spent = time.process_time()
+    model = None
     if what == "read":
         assert sum(len(table) for table in all_batches(engine, folder, columns))
     elif what == "train":
@@ -135,7 +138,8 @@ def write_covtype(data, folder):
     (path,) = find_data(data, "covtype/covtype.csv.gz")
     with gzip.open(path, "rt") as file:
         values = np.loadtxt(file, delimiter=",", skiprows=1, dtype=np.float32)
-    X, y = values[:, :-1].astype(np.float64), values[:, -1].astype(np.float64)
+    X = values[:, :-1].astype(np.float64)
+    y = values[:, -1].astype(np.float64)
     X = (X - X.mean(axis=0)) / np.maximum(X.std(axis=0), 1e-9)
     group = np.argmax(values[:, 10:14], axis=1) * 100 + np.argmax(values[:, 14:54], axis=1)
     columns = [f"x{k}" for k in range(X.shape[1])]
@@ -151,7 +155,8 @@ def write_made(folder, n_rows, n_features=50):
     w = np.random.default_rng(0).standard_normal(n_features).astype(np.float32)
     columns = [f"x{k}" for k in range(n_features)]
     for part in range(10):
-        writer, size = None, n_rows // 10
+        writer = None
+        size = n_rows // 10
         for start in range(0, size, BATCH):
             rng = np.random.default_rng([part, start])
             n = min(BATCH, size - start)
@@ -167,12 +172,17 @@ def write_made(folder, n_rows, n_features=50):
 
 def solve_centered(X, y, group):
     """Coefficients by the formula, from rows less the mean of their group: nothing cancels."""
-    gram, moment, n_pairs = 0.0, 0.0, 0
+    gram = 0.0
+    moment = 0.0
+    n_pairs = 0
     for name in np.unique(group):
         rows = group == name
         n = int(rows.sum())
-        Z, t = X[rows] - X[rows].mean(axis=0), y[rows] - y[rows].mean()
-        gram, moment, n_pairs = gram + n * Z.T @ Z, moment + n * Z.T @ t, n_pairs + n * (n - 1) // 2
+        Z = X[rows] - X[rows].mean(axis=0)
+        t = y[rows] - y[rows].mean()
+        gram = gram + n * Z.T @ Z
+        moment = moment + n * Z.T @ t
+        n_pairs = n_pairs + n * (n - 1) // 2
     return np.linalg.solve(gram / n_pairs + ALPHA * np.eye(X.shape[1]), moment / n_pairs)
 
 
@@ -184,7 +194,8 @@ def difference(coef, exact):
 def compare_covtype(data, folder):
     X, y, group, columns = write_covtype(data, folder)
     exact = solve_centered(X, y, group)
-    start, spent = time.perf_counter(), time.process_time()
+    start = time.perf_counter()
+    spent = time.process_time()
     model = RankRLS(ALPHA).fit(X, y, group)
     ours = time.perf_counter() - start, time.process_time() - spent
     rows = [["RankRLS.fit, in memory", difference(model.coef_, exact), *ours, None]]
@@ -207,7 +218,8 @@ def compare_covtype(data, folder):
 def compare_made(folder, n_rows):
     columns = write_made(folder, n_rows)
     size = sum(path.stat().st_size for path in folder.iterdir()) / 1e9
-    rows, coefficients = [], []
+    rows = []
+    coefficients = []
     for engine in ("pyarrow", "duckdb", "polars"):
         read = measure(engine, folder, columns, "read")
         found = measure(engine, folder, columns, "train")

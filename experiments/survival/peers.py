@@ -47,7 +47,8 @@ def read_sets():
         frame = frame.drop(columns=["chapter"], errors="ignore")  # cause of death, of flchain
         event_name, time_name = y.dtype.names
         y[time_name] = np.maximum(y[time_name], LEAST_TIME)
-        event, times = y[event_name], y[time_name]
+        event = y[event_name]
+        times = y[time_name]
         X = pd.get_dummies(frame, drop_first=True).astype(float)
         yield name, X.fillna(X.median()).to_numpy(), y, times.astype(float), event
 
@@ -112,11 +113,13 @@ def learners():
 
 def compare(name, X, y, times, event, n_repeats):
     """Concordance and seconds of all learners on one data set."""
-    values, seconds = {}, {}
+    values = {}
+    seconds = {}
     for repeat in range(n_repeats):
         for train, test in KFold(5, shuffle=True, random_state=repeat).split(X):
             scaler = StandardScaler().fit(X[train])
-            X_train, X_test = scaler.transform(X[train]), scaler.transform(X[test])
+            X_train = scaler.transform(X[train])
+            X_test = scaler.transform(X[test])
             for learner, model in learners().items():
                 start = time.process_time()
                 model.fit(X_train, y[train])
@@ -152,9 +155,11 @@ def growth():
         X = rng.normal(size=(n_rows, 20))
         survival = np.exp(0.3 * X[:, 0] + rng.normal(size=n_rows))
         censoring = np.exp(rng.normal(size=n_rows))
-        times, event = np.minimum(survival, censoring), survival <= censoring
+        times = np.minimum(survival, censoring)
+        event = survival <= censoring
         y = np.empty(n_rows, dtype=[("event", bool), ("time", float)])
-        y["event"], y["time"] = event, times
+        y["event"] = event
+        y["time"] = times
         models = {"RankRLS": Ours(RankRLS(1.0)), "RankSVM": Ours(RankSVM(1e-3))}
         basis = RankRLS(1e-3, kernel="rbf", gamma=0.02, n_basis=500, random_state=0)
         models["RankRLS, rbf, 500 basis points"] = Ours(basis)

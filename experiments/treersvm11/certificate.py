@@ -55,9 +55,11 @@ class Judged(NamedTuple):
 
 def draw_problem(rng):
     """Scales 1e±12, offsets, duplicates, constant and collinear columns, p > m, one pair, …"""
-    precision, loss = str(rng.choice(["float32", "float64"])), _draw_loss(rng)
+    precision = str(rng.choice(["float32", "float64"]))
+    loss = _draw_loss(rng)
     kinds = [precision, loss, str(rng.choice(["auto", "auto", "lbfgs", "bmrm"]))]
-    m, p = int(rng.integers(2, 13)), int(rng.integers(1, 7))
+    m = int(rng.integers(2, 13))
+    p = int(rng.integers(1, 7))
     if rng.random() < 0.15:
         p = m + int(rng.integers(1, 9))
         kinds.append("p > m")
@@ -162,7 +164,8 @@ def independent(D, share, alpha, loss):
     upper = share if hinge else np.full(len(share), np.inf)
     bend = np.zeros(len(share)) if hinge else 1 / (2 * share)
     Q = D @ D.T / (2 * alpha) + np.diag(bend)
-    n, scale = len(Q), float(np.trace(Q)) or 1.0
+    n = len(Q)
+    scale = float(np.trace(Q)) or 1.0
     root = np.linalg.cholesky(Q / scale + 1e-14 * n * np.eye(n))
     right = np.linalg.solve(root, np.ones(n)) / np.sqrt(scale)
     found = scipy.optimize.lsq_linear(

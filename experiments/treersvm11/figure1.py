@@ -36,7 +36,8 @@ PLOTTED = {1e-2: "#E69F00", 1e-4: "#0072B2", 1e-6: "#CC79A7"}
 SOLVERS = {"lbfgs": "-", "bmrm": "--"}
 TOL = 1e-3
 CLOCK = time.process_time  # one thread, so other work on the machine does not count
-SWEEP, PAIRS = "#009E73", "#D55E00"
+SWEEP = "#009E73"
+PAIRS = "#D55E00"
 
 
 class AllPairsHinge:
@@ -51,7 +52,8 @@ class AllPairsHinge:
     """
 
     def __init__(self, y, height=64):
-        self._y, self._height = y, height
+        self._y = y
+        self._height = height
         below = np.searchsorted(np.sort(y), y)
         self._n_pairs = int(below.sum())
 
@@ -94,7 +96,8 @@ def read_cadata(data):
 def measure_cost(objective, iterations=ITERATIONS):
     """Run some iterations of BMRM from w = 0, as the paper did; the fastest of some such runs."""
     repeats = 1 if isinstance(objective.loss, AllPairsHinge) else 5
-    weights, bounds = [], []
+    weights = []
+    bounds = []
 
     def run():
         zero = np.zeros(objective.R.shape[1])

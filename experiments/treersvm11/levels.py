@@ -102,7 +102,8 @@ def main(argv=None):
     parser.add_argument("--levels", type=int, nargs="+", default=LEVELS, help="(%(default)s)")
     options = parser.parse_args(argv)
     X, y = read_cadata(options.data)
-    X, y = X[: options.examples], y[: options.examples]
+    X = X[: options.examples]
+    y = y[: options.examples]
     rows = [measure(X, y, n_levels) for n_levels in (*options.levels, None)]
     header = ["levels", "sweep", "passes over\nthe levels", "ratio"]
     title = f"Loss and subgradient of {len(y):,} examples: milliseconds of processor time"

@@ -37,8 +37,13 @@ class Setting:
     def __init__(
         self, n_groups, sizes=8, noise=1.0, tails=None, slopes=0.0, truth=linear, model=None
     ):
-        self.n_groups, self.sizes, self.noise, self.tails = n_groups, sizes, noise, tails
-        self.slopes, self.truth, self.model = slopes, truth, model or RankRLS(1e-5)
+        self.n_groups = n_groups
+        self.sizes = sizes
+        self.noise = noise
+        self.tails = tails
+        self.slopes = slopes
+        self.truth = truth
+        self.model = model or RankRLS(1e-5)
 
     def draw(self, rng):
         """Items, scores and groups."""
@@ -111,8 +116,12 @@ def model_errors(found, X, y, groups, D):
 def run(setting, n_runs):
     """Values, errors of both kinds and truths, shape (n_runs, 20) each; the quantile of t."""
     new = np.random.default_rng(10**6).standard_normal((40, len(W)))
-    i, j = np.arange(20), np.arange(20, 40)
-    values, errors, plain, quantile = [], [], [], 0.0
+    i = np.arange(20)
+    j = np.arange(20, 40)
+    values = []
+    errors = []
+    plain = []
+    quantile = 0.0
     for seed in range(n_runs):
         X, y, groups = setting.draw(np.random.default_rng(seed))
         found = jackknife(setting.model, X, y, groups if setting.n_groups > 1 else None)

@@ -71,7 +71,8 @@ RULES = {
 
 def play(shares, rule, n_pairs, rng, X=None):
     """Comparisons, one after the other."""
-    winner, loser = [], []
+    winner = []
+    loser = []
     while len(winner) < n_pairs:
         for a, b in rule(PairGraph(winner, loser, n_items=len(shares)), rng, X):
             won = rng.random() < shares[a, b]
@@ -181,7 +182,8 @@ def stopped(n_runs, level=0.9):
     """How often the top 5 of 30 is right when the rule stops, and after how many comparisons."""
     rows = []
     for goal in ("chosen", "random"):
-        right, used = [], []
+        right = []
+        used = []
         for seed in range(n_runs):
             rng = np.random.default_rng(seed)
             shares, skill = simulated(rng, n=30)
@@ -216,11 +218,13 @@ def stopped(n_runs, level=0.9):
 
 def predicted(n_runs, level=0.9):
     """How many answers were said to be needed, over those that were: top 3 of 10 items."""
-    said, used = [], []
+    said = []
+    used = []
     for seed in range(n_runs):
         rng = np.random.default_rng(seed)
         shares, _ = simulated(rng, n=10)
-        graph, told = PairGraph([], [], n_items=10), []
+        graph = PairGraph([], [], n_items=10)
+        told = []
         while graph.n_pairs < 600:
             asked = next_pairs(graph, k=BATCH, goal="top", top=3, level=level, random_state=rng)
             if asked.settled:

@@ -59,8 +59,12 @@ class Problem:
     """Items, what is known about them, and pairs to test on."""
 
     def __init__(self, X, y, groups, X_test, first, second):
-        self.X, self.y, self.groups = X, y, groups
-        self.X_test, self.first, self.second = X_test, first, second
+        self.X = X
+        self.y = y
+        self.groups = groups
+        self.X_test = X_test
+        self.first = first
+        self.second = second
 
 
 def letor(data, name):
@@ -78,7 +82,8 @@ def battles(data, n_folds):
     every = read_battles(data)
     n = len(every.names)
     for train, test in KFold(n_folds, shuffle=True, random_state=0).split(every.outcome):
-        rest, decided = every.subset(train), every.subset(test[every.outcome[test] != 0])
+        rest = every.subset(train)
+        decided = every.subset(test[every.outcome[test] != 0])
         won = decided.outcome > 0
         first = np.where(won, decided.left, decided.right)
         second = np.where(won, decided.right, decided.left)
@@ -134,7 +139,8 @@ def by_bradley_terry(problem):
 
 def judge(problem):
     """Probabilities of the test pairs by each method, and seconds."""
-    found, seconds = {}, {}
+    found = {}
+    seconds = {}
 
     def timed(name, start, probability):
         seconds[name] = time.perf_counter() - start
@@ -175,7 +181,8 @@ def main(arguments=None):
     for name, problems in sets.items():
         if options.only and options.only != name:
             continue
-        by_method, seconds = {}, {}
+        by_method = {}
+        seconds = {}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
             for problem in problems():
