@@ -11,6 +11,7 @@ training data, and chooses on inner folds of them. Results of each learner and f
 --output, so that a run can be continued; --again measures again.
 """
 
+import gzip
 import json
 import time
 from typing import NamedTuple
@@ -46,59 +47,67 @@ def letor_splits(name):
     """Five folds; the validation part is for training, too."""
 
     def splits(data):
-        for fold in read_folds(data, name):
-            parts = [
-                np.concatenate([a, b])
-                for a, b in zip(fold.train[:3], fold.validation[:3], strict=True)
-            ]
-            yield Split(*parts, *fold.test[:3])
+        for train, validation, test in read_folds(data, name):
+            yield Split(
+                X=np.concatenate([train.X, validation.X]),
+                y=np.concatenate([train.y, validation.y]),
+                groups=np.concatenate([train.groups, validation.groups]),
+                X_test=test.X,
+                y_test=test.y,
+                groups_test=test.groups,
+            )
 
     return splits
 
 
 def lightgbm_splits(data):
     """LightGBM's own example, with its own split."""
-    import gzip
+    train = read_lightgbm(data, "train")
+    test = read_lightgbm(data, "test")
+    yield Split(*train, *test)
 
-    names = ["rank.train.gz", "rank.test.gz", "rank.train.query.gz", "rank.test.query.gz"]
-    paths = find_data(data, *(f"lightgbm_rank/{name}" for name in names))
-    parts = []
-    for rows, sizes in zip(paths[:2], paths[2:], strict=True):
-        found = read_letor(rows, n_features=300, sparse=False)
-        with gzip.open(sizes, "rt") as stream:
-            counts = [int(line) for line in stream]
-        parts += [found.X, found.y, np.repeat(np.arange(len(counts)), counts)]
-    yield Split(*parts)
+
+def read_lightgbm(data, name):
+    """Features, grades and groups of the "train" or the "test" file of LightGBM's example."""
+    names = [f"rank.{name}.gz", f"rank.{name}.query.gz"]
+    rows_path, sizes_path = find_data(data, *(f"lightgbm_rank/{name}" for name in names))
+    rows = read_letor(rows_path, n_features=300, sparse=False)
+    with gzip.open(sizes_path, "rt") as file:
+        sizes = [int(line) for line in file]
+    return rows.X, rows.y, np.repeat(np.arange(len(sizes)), sizes)
 
 
 def jester_splits(data, n_users=60, n_reference=100):
     """Each user is a list of 100 jokes: half to train on, half to test on."""
     ratings = read_jester(data)
-    complete = np.flatnonzero(~np.isnan(ratings).any(axis=1))
+    has_all_ratings = ~np.isnan(ratings).any(axis=1)
     rng = np.random.default_rng(0)
-    chosen = rng.choice(complete, n_users + n_reference, replace=False)
-    X = ratings[chosen[n_users:]].T
-    for user in chosen[:n_users]:
+    drawn = rng.choice(np.flatnonzero(has_all_ratings), n_users + n_reference, replace=False)
+    users, reference_users = np.split(drawn, [n_users])
+    X = ratings[reference_users].T
+    for user in users:
         order = rng.permutation(len(X))
         train = order[:50]
         test = order[50:]
         y = ratings[user]
-        one = np.zeros(50, int)
-        yield Split(X[train], y[train], one, X[test], y[test], one)
+        one_group = np.zeros(50, int)
+        yield Split(X[train], y[train], one_group, X[test], y[test], one_group)
 
 
 def cadata_splits(data, n=4000, n_folds=5, length=100):
     """One list of districts by the value of their houses, tested in short lists."""
     (path,) = find_data(data, "cadata/cal_housing.data.gz")
     table = np.loadtxt(path, delimiter=",")
+    X = table[:, :-1]
+    y = table[:, -1]
     rng = np.random.default_rng(0)
-    parts = np.array_split(rng.permutation(len(table)), n_folds)
-    for k, test in enumerate(parts):
-        train = rng.permutation(np.concatenate(parts[:k] + parts[k + 1 :]))[:n]
-        X = table[:, :-1]
-        y = table[:, -1]
+    folds = np.array_split(rng.permutation(len(table)), n_folds)
+    for k, test in enumerate(folds):
+        others = np.concatenate(folds[:k] + folds[k + 1 :])
+        train = rng.permutation(others)[:n]
+        one_group = np.zeros(n, int)
         lists = np.arange(len(test)) // length
-        yield Split(X[train], y[train], np.zeros(n, int), X[test], y[test], lists)
+        yield Split(X[train], y[train], one_group, X[test], y[test], lists)
 
 
 SETS = {
@@ -116,16 +125,33 @@ def auto(X, y, groups):
     """AutoRanker as it comes."""
     from rankwise import AutoRanker
 
-    is_one = len(np.unique(groups)) == 1
+    is_one_list = len(np.unique(groups)) == 1
     model = AutoRanker(random_state=0)
-    model.fit(X, y, None if is_one else groups)
-    return (lambda X, g: model.predict(X, None if is_one else g)), str(model.best_member_)
+    if is_one_list:
+        model.fit(X, y)
+    else:
+        model.fit(X, y, groups)
+
+    def predict(X, groups):
+        if is_one_list:
+            return model.predict(X)
+        return model.predict(X, groups)
+
+    return predict, str(model.best_member_)
 
 
 def rank_rls(X, y, groups):
     """RankRLSCV as it comes."""
-    model = RankRLSCV().fit(X, y, None if len(np.unique(groups)) == 1 else groups)
-    return (lambda X, groups: model.predict(X)), f"alpha {model.alpha_:.3g}"
+    model = RankRLSCV()
+    if len(np.unique(groups)) == 1:
+        model.fit(X, y)
+    else:
+        model.fit(X, y, groups)
+
+    def predict(X, groups):
+        return model.predict(X)
+
+    return predict, f"alpha {model.alpha_:.3g}"
 
 
 def of_items(fit):
@@ -145,84 +171,117 @@ LEARNERS |= {name: of_items(fit) for name, fit in (PEERS | LIST_PEERS).items()}
 def measure(fit, split):
     """Values of the metrics in each group of the test part, seconds, and what was chosen."""
     start = time.perf_counter()
-    processor = time.process_time()
+    processor_start = time.process_time()
     predict, chosen = fit(split.X, split.y, split.groups)
     seconds = time.perf_counter() - start
-    processor = time.process_time() - processor
-    scores = predict(split.X_test, split.groups_test)
-    given = split.y_test, np.asarray(scores, dtype=float), split.groups_test
-    has_grades = split.y_test.min() >= 0 and split.y_test.max() < 31
+    processor_seconds = time.process_time() - processor_start
+
+    scores = np.asarray(predict(split.X_test, split.groups_test), dtype=float)
+    y = split.y_test
+    ndcg_values = None
+    has_grades = y.min() >= 0 and y.max() < 31
+    if has_grades:
+        ndcg_values = ndcg(y, scores, split.groups_test, k=10, per_group=True).tolist()
     return {
-        "ndcg@10": ndcg(*given, k=10, per_group=True).tolist() if has_grades else None,
-        "error": disagreement_error(*given, per_group=True).tolist(),
+        "ndcg@10": ndcg_values,
+        "error": disagreement_error(y, scores, split.groups_test, per_group=True).tolist(),
         "seconds": seconds,
-        "processor": processor,
+        "processor": processor_seconds,
         "chosen": chosen,
     }
 
 
+def is_left_out(name, learner):
+    """Whether a learner is not measured on a set: regressions of grades, and what takes hours."""
+    is_regression_of_grades = learner in LIST_PEERS and name in GRADED
+    return is_regression_of_grades or (name, learner) in TOO_SLOW
+
+
 def run(options):
-    """Measure what is not kept yet; return results[set][learner] as lists over folds."""
+    """Measure what has no result yet; results by the key "set/fold/learner"."""
     options.output.mkdir(parents=True, exist_ok=True)
     path = options.output / "quality.json"
-    kept = json.loads(path.read_text()) if path.exists() else {}
+    results = {}
+    if path.exists():
+        results = json.loads(path.read_text())
     for name in options.only:
         for fold, split in enumerate(SETS[name](options.data)):
             for learner in options.learners:
-                is_regression = learner in LIST_PEERS and name in GRADED
-                if is_regression or (name, learner) in TOO_SLOW:
-                    continue
                 key = f"{name}/{fold}/{learner}"
-                if key in kept and not options.again:
+                has_result = key in results and not options.again
+                if has_result or is_left_out(name, learner):
                     continue
                 with threadpool_limits(THREADS):
-                    kept[key] = measure(LEARNERS[learner], split)
-                path.write_text(json.dumps(kept))
-                print(f"{key}: {kept[key]['seconds']:.1f} s, {kept[key]['chosen']}", flush=True)
-    return kept
+                    result = measure(LEARNERS[learner], split)
+                results[key] = result
+                path.write_text(json.dumps(results))
+                print(f"{key}: {result['seconds']:.1f} s, {result['chosen']}", flush=True)
+    return results
 
 
-def keys_of(kept, name, learner):
-    """Keys of a learner's results on all folds of a set."""
-    keys = (key for key in kept if key.split("/")[::2] == [name, learner])
-    return sorted(keys, key=lambda key: int(key.split("/")[1]))
+def results_of(results, name, learner):
+    """Results of a learner on all folds of a set, in the order of the folds."""
+    result_of_fold = {}
+    for key, result in results.items():
+        set_name, fold, learner_name = key.split("/")
+        if set_name == name and learner_name == learner:
+            result_of_fold[int(fold)] = result
+    return [result_of_fold[fold] for fold in sorted(result_of_fold)]
 
 
-def values_of(kept, name, learner, metric):
+def values_of(results, name, learner, metric):
     """Values in all test groups of all folds; None if there are none."""
-    folds = keys_of(kept, name, learner)
-    if not folds or kept[folds[0]][metric] is None:
+    results_of_folds = results_of(results, name, learner)
+    if not results_of_folds or results_of_folds[0][metric] is None:
         return None
-    return np.concatenate([np.array(kept[key][metric], dtype=float) for key in folds])
+    return np.concatenate([np.array(result[metric], dtype=float) for result in results_of_folds])
 
 
-def show(kept, name, learners):
+def compare_with_ours(values, metric):
+    """Tests of all learners against AutoRanker by name; none without values of AutoRanker."""
+    values = {learner: v for learner, v in values.items() if v is not None}
+    if OURS not in values or len(values) < 2:
+        return {}
+    table = compare(values, baseline=OURS, greater_is_better=metric != "error")
+    return {row.a: row for row in table.rows}
+
+
+def cells_of_test(test):
+    """The difference to AutoRanker with its interval, and p with a star if it is significant."""
+    if test is None:
+        return ["", ""]
+    p_value = f"{test.p_adjusted:.2g}"
+    if test.significant:
+        p_value += " *"
+    return [f"{test.difference:+.4f} [{test.low:+.4f}, {test.high:+.4f}]", p_value]
+
+
+def show(results, name, learners):
     """A table of means and of tests against ours."""
-    metrics = ("ndcg@10", "error") if name in GRADED else ("error",)
+    metrics = ["error"]
+    if name in GRADED:
+        metrics = ["ndcg@10", "error"]
+    values = {}
     tests = {}
     for metric in metrics:
-        found = {learner: values_of(kept, name, learner, metric) for learner in learners}
-        values = {learner: v for learner, v in found.items() if v is not None}
-        if OURS in values and len(values) > 1:
-            table = compare(values, baseline=OURS, greater_is_better=metric != "error")
-            tests[metric] = {row.a: row for row in table.rows}
+        values[metric] = {
+            learner: values_of(results, name, learner, metric) for learner in learners
+        }
+        tests[metric] = compare_with_ours(values[metric], metric)
+
     rows = []
     for learner in learners:
-        if values_of(kept, name, learner, "error") is None:
+        if values["error"][learner] is None:
             continue
         row = [learner]
         for metric in metrics:
-            row.append(float(np.nanmean(values_of(kept, name, learner, metric))))
-            test = tests.get(metric, {}).get(learner)
-            row.append(
-                ""
-                if test is None
-                else f"{test.difference:+.4f} [{test.low:+.4f}, {test.high:+.4f}]"
-            )
-            row.append("" if test is None else f"{test.p_adjusted:.2g}" + " *" * test.significant)
-        taken = [kept[key] for key in keys_of(kept, name, learner)]
-        times = [sum(one[clock] for one in taken) for clock in ("seconds", "processor")]
-        rows.append([*row, *(f"{time:.0f}" for time in times)])
+            row.append(float(np.nanmean(values[metric][learner])))
+            row += cells_of_test(tests[metric].get(learner))
+        results_of_folds = results_of(results, name, learner)
+        for clock in ("seconds", "processor"):
+            total = sum(result[clock] for result in results_of_folds)
+            row.append(f"{total:.0f}")
+        rows.append(row)
     header = ["learner"]
     for metric in metrics:
         header += [metric, "minus AutoRanker\n95 % interval", "p (Holm)"]
@@ -240,9 +299,9 @@ def main(arguments=None):
     parser.add_argument("--learners", type=_listed, default=list(LEARNERS))
     parser.add_argument("--again", action="store_true", help="measure again what is kept")
     options = parser.parse_args(arguments)
-    kept = run(options)
+    results = run(options)
     for name in options.only:
-        show(kept, name, list(LEARNERS))
+        show(results, name, list(LEARNERS))
     print_notes(
         "Means over all test groups (queries, users, lists) in which a metric is defined.",
         "The interval and p are of the difference to AutoRanker in the same groups: a paired t "

@@ -12,6 +12,7 @@ there, too.
 
 import os
 from importlib.util import find_spec
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.linear_model import Ridge
@@ -29,6 +30,15 @@ N_INNER = 3
 MAX_PAIRS = 200_000  # of CatBoost's PairLogit in a list of thousands of items
 THREADS = int(os.environ.get("OMP_NUM_THREADS", "2"))
 N_GRADES = 31  # of real scores where a library takes whole ones only
+
+
+class Rows(NamedTuple):
+    """Rows with those of a group next to each other, as the libraries want them."""
+
+    X: np.ndarray
+    y: np.ndarray
+    groups: np.ndarray
+    group_sizes: np.ndarray
 
 
 def inner_folds(y, groups):
@@ -50,17 +60,21 @@ def grades(y):
 def by_group(X, y, groups):
     """Rows of a group next to each other, and the sizes of the groups."""
     order = np.argsort(groups, kind="stable")
-    return X[order], y[order], groups[order], np.unique(groups, return_counts=True)[1]
+    _, group_sizes = np.unique(groups, return_counts=True)
+    return Rows(X[order], y[order], groups[order], group_sizes)
 
 
 def choose_and_fit(train, X, y, groups):
     """`train(data, validation, n_trees)` gives a model and its best number of trees."""
-    found = []
-    for inside, outside in inner_folds(y, groups):
-        parts = [by_group(X[rows], y[rows], groups[rows]) for rows in (inside, outside)]
-        found.append(train(*parts, N_TREES)[1])
-    n_trees = max(1, round(float(np.mean(found))))
-    return train(by_group(X, y, groups), None, n_trees)[0], f"{n_trees} trees"
+    best_numbers = []
+    for train_rows, validation_rows in inner_folds(y, groups):
+        data = by_group(X[train_rows], y[train_rows], groups[train_rows])
+        validation = by_group(X[validation_rows], y[validation_rows], groups[validation_rows])
+        _, best_number = train(data, validation, N_TREES)
+        best_numbers.append(best_number)
+    n_trees = max(1, round(float(np.mean(best_numbers))))
+    predict, _ = train(by_group(X, y, groups), None, n_trees)
+    return predict, f"{n_trees} trees"
 
 
 def is_list(groups):
@@ -75,7 +89,12 @@ def lightgbm(objective):
     def fit(X, y, groups):
         import lightgbm as lgb
 
-        def wrong(scores, rows):
+        def data_set(rows, **options):
+            if is_ranker:
+                options["group"] = rows.group_sizes
+            return lgb.Dataset(rows.X, rows.y, **options)
+
+        def wrong_pairs(scores, rows):
             return "wrong pairs", disagreement_error(rows.get_label(), scores), False
 
         def train(data, validation, n_trees):
@@ -87,23 +106,26 @@ def lightgbm(objective):
                 "num_threads": THREADS,
                 "verbosity": -1,
             }
-            by_pairs = {"metric": "None"} if is_list(groups) else {}
-            rows = lgb.Dataset(data[0], data[1], group=data[3] if is_ranker else None)
+            train_set = data_set(data)
             if validation is None:
-                return lgb.train(options, rows, n_trees).predict, n_trees
-            sizes = validation[3] if is_ranker else None
-            outside = lgb.Dataset(validation[0], validation[1], group=sizes, reference=rows)
+                return lgb.train(options, train_set, n_trees).predict, n_trees
+            metric = None
+            if is_list(groups):
+                options["metric"] = "None"
+                metric = wrong_pairs
             model = lgb.train(
-                options | by_pairs,
-                rows,
+                options,
+                train_set,
                 n_trees,
-                valid_sets=[outside],
-                feval=wrong if by_pairs else None,
+                valid_sets=[data_set(validation, reference=train_set)],
+                feval=metric,
                 callbacks=[lgb.early_stopping(PATIENCE, verbose=False)],
             )
             return model.predict, model.best_iteration or n_trees
 
-        return choose_and_fit(train, X, grades(y) if is_ranker else y, groups)
+        if is_ranker:
+            y = grades(y)
+        return choose_and_fit(train, X, y, groups)
 
     return fit
 
@@ -115,37 +137,58 @@ def xgboost(objective):
     def fit(X, y, groups):
         import xgboost as xgb
 
-        def matrix(data):
-            return xgb.DMatrix(data[0], data[1], group=data[3] if is_ranker else None)
+        def matrix(rows):
+            if is_ranker:
+                return xgb.DMatrix(rows.X, rows.y, group=rows.group_sizes)
+            return xgb.DMatrix(rows.X, rows.y)
 
-        def wrong(scores, rows):
+        def wrong_pairs(scores, rows):
             return "wrong", disagreement_error(rows.get_label(), scores)
 
         def train(data, validation, n_trees):
             options = {"objective": objective, "seed": 0, "nthread": THREADS}
+            training = {}
             if is_ranker:
-                exponential = int(data[1].max()) < N_GRADES
-                options |= {"eval_metric": "ndcg@10", "ndcg_exp_gain": exponential}
-            by_pairs = {"custom_metric": wrong} if is_list(groups) else {}
-            if by_pairs:
-                options["disable_default_eval_metric"] = True
+                has_small_grades = int(data.y.max()) < N_GRADES
+                options |= {"eval_metric": "ndcg@10", "ndcg_exp_gain": has_small_grades}
+            if is_list(groups):
                 options.pop("eval_metric", None)
-            evals = [] if validation is None else [(matrix(validation), "validation")]
-            booster = xgb.train(
-                options,
-                matrix(data),
-                n_trees,
-                evals=evals,
-                early_stopping_rounds=PATIENCE if evals else None,
-                verbose_eval=False,
-                **by_pairs,
-            )
-            best = booster.best_iteration + 1 if evals else n_trees
-            return (lambda X: booster.predict(xgb.DMatrix(X))), best
+                options["disable_default_eval_metric"] = True
+                training["custom_metric"] = wrong_pairs
+            if validation is not None:
+                training["evals"] = [(matrix(validation), "validation")]
+                training["early_stopping_rounds"] = PATIENCE
+            booster = xgb.train(options, matrix(data), n_trees, verbose_eval=False, **training)
 
-        return choose_and_fit(train, X, grades(y) if is_ranker else y, groups)
+            def predict(X):
+                return booster.predict(xgb.DMatrix(X))
+
+            if validation is None:
+                return predict, n_trees
+            return predict, booster.best_iteration + 1
+
+        if is_ranker:
+            y = grades(y)
+        return choose_and_fit(train, X, y, groups)
 
     return fit
+
+
+def catboost_losses(loss, groups):
+    """The loss to train with and the metric to stop by, as CatBoost writes them."""
+    _, group_sizes = np.unique(groups, return_counts=True)
+    pair_logit = "PairLogit"
+    if group_sizes.max() > 1000:
+        pair_logit = f"PairLogit:max_pairs={MAX_PAIRS}"
+    if loss == "PairLogit":
+        loss = pair_logit
+    if loss == "RMSE":
+        metric = "RMSE"
+    elif is_list(groups):
+        metric = pair_logit
+    else:
+        metric = "NDCG:top=10;type=Exp"
+    return loss, metric
 
 
 def catboost(loss):
@@ -155,19 +198,17 @@ def catboost(loss):
     def fit(X, y, groups):
         from catboost import CatBoost, Pool
 
-        longest = np.unique(groups, return_counts=True)[1].max()
-        pairs = f"PairLogit:max_pairs={MAX_PAIRS}" if longest > 1000 else "PairLogit"
-        metric = pairs if is_list(groups) else "NDCG:top=10;type=Exp"
-        own = pairs if loss == "PairLogit" else loss
+        training_loss, metric = catboost_losses(loss, groups)
 
-        def pool(data):
-            return Pool(data[0], data[1], group_id=np.unique(data[2], return_inverse=True)[1])
+        def pool(rows):
+            _, group_numbers = np.unique(rows.groups, return_inverse=True)
+            return Pool(rows.X, rows.y, group_id=group_numbers)
 
         def train(data, validation, n_trees):
             model = CatBoost(
                 {
-                    "loss_function": own,
-                    "eval_metric": metric if is_ranker else "RMSE",
+                    "loss_function": training_loss,
+                    "eval_metric": metric,
                     "iterations": n_trees,
                     "random_seed": 0,
                     "thread_count": THREADS,
@@ -179,10 +220,14 @@ def catboost(loss):
             if validation is not None:
                 options = {"eval_set": pool(validation), "early_stopping_rounds": PATIENCE}
             model.fit(pool(data), **options)
-            best = model.get_best_iteration()
-            return model.predict, n_trees if best is None else best + 1
+            best_iteration = model.get_best_iteration()
+            if best_iteration is None:
+                return model.predict, n_trees
+            return model.predict, best_iteration + 1
 
-        return choose_and_fit(train, X, grades(y).astype(float) if is_ranker else y, groups)
+        if is_ranker:
+            y = grades(y).astype(float)
+        return choose_and_fit(train, X, y, groups)
 
     return fit
 

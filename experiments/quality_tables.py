@@ -30,6 +30,7 @@ import tarfile
 import time
 import warnings
 import zipfile
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -115,9 +116,10 @@ def read_table(folder, name):
         table = table[table["userId"].isin(users)]
         dropped = ["userId"]
         groups = table["userId"]
-    known = pd.to_numeric(table[target], errors="coerce").notna()
-    groups = None if groups is None else groups[known].to_numpy()
-    table = table[known]
+    has_score = pd.to_numeric(table[target], errors="coerce").notna()
+    if groups is not None:
+        groups = groups[has_score].to_numpy()
+    table = table[has_score]
     y = pd.to_numeric(table[target]).to_numpy(dtype=float)
     return table.drop(columns=[target, *dropped]).reset_index(drop=True), y, groups
 
@@ -125,27 +127,36 @@ def read_table(folder, name):
 TABLES = ("hotel", "art", "inspections", "flights", "loans", "tweets", "movies", "ratings")
 
 
-def split(seed, y, groups):
+class Split(NamedTuple):
     """Rows to train on and their groups; rows to test on and their lists of 100, or groups."""
+
+    train: np.ndarray
+    groups: np.ndarray | None
+    test: np.ndarray
+    lists: np.ndarray
+
+
+def split(seed, y, groups):
+    """A random split of rows, or of whole groups."""
     rng = np.random.default_rng(seed)
     if groups is None:
         order = rng.permutation(len(y))
         n_test = min(N_TEST, len(y) // 3)
         test = order[:n_test]
         train = order[n_test:][:N_TRAIN]
-        return train, None, test, np.arange(n_test) // LENGTH
+        return Split(train, None, test, np.arange(n_test) // LENGTH)
     users = rng.permutation(np.unique(groups))
-    new = np.isin(groups, users[: len(users) // 3])
-    train = np.flatnonzero(~new)[:N_TRAIN]
-    test = np.flatnonzero(new)
-    return train, groups[train], test, groups[test]
+    is_test = np.isin(groups, users[: len(users) // 3])
+    train = np.flatnonzero(~is_test)[:N_TRAIN]
+    test = np.flatnonzero(is_test)
+    return Split(train, groups[train], test, groups[test])
 
 
 def auto(X, y, groups):
     """AutoRanker as it comes."""
     model = AutoRanker().fit(X, y, groups)
-    names = sorted(model.members_, key=lambda row: -abs(row.get("weight", 0)))
-    return model.predict, names[0]["name"]
+    heaviest = max(model.members_, key=lambda row: abs(row.get("weight", 0)))
+    return model.predict, heaviest["name"]
 
 
 def as_catboost_takes_them(X, facts):
@@ -183,7 +194,7 @@ def catboost(X, y, groups):
         table, categories, texts = as_catboost_takes_them(X, facts)
         return Pool(table, y, cat_features=categories, text_features=texts)
 
-    def model(n_trees):
+    def make_model(n_trees):
         return CatBoostRegressor(
             iterations=n_trees,
             random_seed=0,
@@ -192,18 +203,24 @@ def catboost(X, y, groups):
             allow_writing_files=False,
         )
 
-    found = []
-    codes = np.zeros(len(y), int) if groups is None else groups
-    for inside, outside in inner_folds(y, codes):
-        one = model(N_TREES).fit(
-            pool(X.iloc[inside], y[inside]),
-            eval_set=pool(X.iloc[outside], y[outside]),
+    fold_groups = groups
+    if groups is None:
+        fold_groups = np.zeros(len(y), int)
+    best_numbers = []
+    for train, validation in inner_folds(y, fold_groups):
+        model = make_model(N_TREES).fit(
+            pool(X.iloc[train], y[train]),
+            eval_set=pool(X.iloc[validation], y[validation]),
             early_stopping_rounds=PATIENCE,
         )
-        found.append(one.get_best_iteration() + 1)
-    n_trees = max(1, round(float(np.mean(found))))
-    final = model(n_trees).fit(pool(X, y))
-    return (lambda X, groups: final.predict(pool(X))), f"{n_trees} trees"
+        best_numbers.append(model.get_best_iteration() + 1)
+    n_trees = max(1, round(float(np.mean(best_numbers))))
+    final_model = make_model(n_trees).fit(pool(X, y))
+
+    def predict(X, groups):
+        return final_model.predict(pool(X))
+
+    return predict, f"{n_trees} trees"
 
 
 LEARNERS = {"AutoRanker": auto, "CatBoost": catboost}
@@ -211,33 +228,61 @@ LEARNERS = {"AutoRanker": auto, "CatBoost": catboost}
 
 def measure(learner, seed, X, y, groups):
     """Errors in the test lists of one split, seconds, and what was chosen."""
-    train, own, test, lists = split(seed, y, groups)
+    train, train_groups, test, test_lists = split(seed, y, groups)
     start = time.perf_counter()
-    processor = time.process_time()
-    predict, chosen = LEARNERS[learner](X.iloc[train], y[train], own)
+    processor_start = time.process_time()
+    predict, chosen = LEARNERS[learner](X.iloc[train], y[train], train_groups)
     seconds = time.perf_counter() - start
-    processor = time.process_time() - processor
-    scores = predict(X.iloc[test], None if groups is None else lists)
-    errors = disagreement_error(y[test], scores, lists, per_group=True).tolist()
-    return {"errors": errors, "seconds": seconds, "processor": processor, "chosen": chosen}
+    processor_seconds = time.process_time() - processor_start
+
+    test_groups = None
+    if groups is not None:
+        test_groups = test_lists
+    scores = predict(X.iloc[test], test_groups)
+    errors = disagreement_error(y[test], scores, test_lists, per_group=True).tolist()
+    return {
+        "errors": errors,
+        "seconds": seconds,
+        "processor": processor_seconds,
+        "chosen": chosen,
+    }
 
 
-def show(kept, name, X, n_splits):
-    """One row of the table, of the splits that both learners have."""
-    results = [[kept.get(f"{name}/{k}/{one}") for one in LEARNERS] for k in range(n_splits)]
-    both = [pair for pair in results if all(pair)]
-    if not both:
-        return []
-    columns = list(zip(*both, strict=True))
-    errors = [np.concatenate([one["errors"] for one in column]) for column in columns]
-    values = dict(zip(LEARNERS, errors, strict=True))
-    (test,) = compare(values, baseline="AutoRanker", greater_is_better=False).rows
-    row = [name, *X.shape, len(both), *(float(np.nanmean(value)) for value in errors)]
+def row_of(results, name, X, n_splits):
+    """A row of the table, of the splits that both learners have; None if there is no such split."""
+    keys = [[f"{name}/{k}/{learner}" for learner in LEARNERS] for k in range(n_splits)]
+    complete = [keys_of_split for keys_of_split in keys if all(k in results for k in keys_of_split)]
+    if not complete:
+        return None
+    results_of = {
+        learner: [results[keys_of_split[column]] for keys_of_split in complete]
+        for column, learner in enumerate(LEARNERS)
+    }
+    errors = {
+        learner: np.concatenate([result["errors"] for result in results_of[learner]])
+        for learner in LEARNERS
+    }
+    (test,) = compare(errors, baseline="AutoRanker", greater_is_better=False).rows
+    row = [name, *X.shape, len(complete)]
+    row += [float(np.nanmean(errors[learner])) for learner in LEARNERS]
     row += [f"{test.difference:+.4f} [{test.low:+.4f}, {test.high:+.4f}]", f"{test.p:.2g}"]
     for clock in ("seconds", "processor"):
-        means = [np.mean([one[clock] for one in column]) for column in columns]
+        means = [np.mean([result[clock] for result in results_of[name]]) for name in LEARNERS]
         row.append(" / ".join(f"{mean:.0f}" for mean in means))
-    return [row]
+    return row
+
+
+def run_table(options, path, results, name, X, y, groups):
+    """Measure the learners on the splits that have no result yet, and write all results."""
+    for k, learner in itertools.product(range(options.splits), options.learners):
+        key = f"{name}/{k}/{learner}"
+        if key in results and not options.again:
+            continue
+        result = measure(learner, k, X, y, groups)
+        results[key] = result
+        path.write_text(json.dumps(results))
+        error = np.nanmean(result["errors"])
+        print(f"{key}: {error:.4f}, {result['seconds']:.0f} s, {result['chosen']}", flush=True)
 
 
 def main(arguments=None):
@@ -253,20 +298,17 @@ def main(arguments=None):
     fetch(options.data)
     options.output.mkdir(parents=True, exist_ok=True)
     path = options.output / "quality_tables.json"
-    kept = json.loads(path.read_text()) if path.exists() else {}
+    results = {}
+    if path.exists():
+        results = json.loads(path.read_text())
     warnings.filterwarnings("ignore", category=UserWarning)
     rows = []
     for name in options.only:
         X, y, groups = read_table(options.data, name)
-        for k, learner in itertools.product(range(options.splits), options.learners):
-            key = f"{name}/{k}/{learner}"
-            if key in kept and not options.again:
-                continue
-            kept[key] = one = measure(learner, k, X, y, groups)
-            path.write_text(json.dumps(kept))
-            error = np.nanmean(one["errors"])
-            print(f"{key}: {error:.4f}, {one['seconds']:.0f} s, {one['chosen']}", flush=True)
-        rows += show(kept, name, X, options.splits)
+        run_table(options, path, results, name, X, y, groups)
+        row = row_of(results, name, X, options.splits)
+        if row is not None:
+            rows.append(row)
     header = ["table", "rows", "columns", "splits", *LEARNERS]
     header += ["CatBoost minus AutoRanker\n95%", "p", "seconds", "of the\nprocessor"]
     print_table("Share of pairs in the wrong order", header, rows, digits=4)

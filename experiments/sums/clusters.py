@@ -36,9 +36,9 @@ def rows_of_block(number):
 
 def scores_of_block(number):
     """Scores of a block."""
-    w = np.random.default_rng(0).standard_normal(N_FEATURES)
+    coef = np.random.default_rng(0).standard_normal(N_FEATURES)
     noise = np.random.default_rng([number, 1]).standard_normal(BLOCK)
-    return rows_of_block(number) @ w + noise
+    return rows_of_block(number) @ coef + noise
 
 
 def groups_of_block(number):
@@ -54,7 +54,7 @@ def collection(function, n_blocks, dtype, *shape):
 
 
 def solve_alone(n_blocks):
-    """Coefficients from the same rows in this process, and its seconds."""
+    """Sums and coefficients of the same rows in this process, and its seconds."""
     start = time.perf_counter()
     sums = SufficientStatistics()
     for k in range(n_blocks):
@@ -63,38 +63,51 @@ def solve_alone(n_blocks):
     return sums, path.coefficients[0].ravel(), time.perf_counter() - start
 
 
+def fit_on_cluster(model, data, n_workers):
+    """Fit on new workers; seconds, and MiB of the largest worker before and at its peak."""
+    options = {"threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    with LocalCluster(n_workers=n_workers, **options) as cluster, Client(cluster) as client:
+        RankRLS(ALPHA).fit(*(array[: 2 * BLOCK] for array in data))  # imports are not the fit
+        memory_before = max(client.run(peak_memory).values())
+        start = time.perf_counter()
+        model.fit(*data)
+        seconds = time.perf_counter() - start
+        peak = max(client.run(peak_memory).values())
+    return seconds, memory_before, peak
+
+
 def main(arguments=None):
+    """Print one table."""
     parser = make_parser(__doc__)
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--workers", type=int, default=3)
-    given = parser.parse_args(arguments)
-    n_blocks = given.rows // BLOCK
-    sums, expected, seconds = solve_alone(n_blocks)
+    options = parser.parse_args(arguments)
+    n_blocks = options.rows // BLOCK
+    sums, expected_coef, seconds = solve_alone(n_blocks)
     rows = [["SufficientStatistics, one process", None, seconds, None, None, None]]
     data = (
         collection(rows_of_block, n_blocks, np.float32, N_FEATURES),
         collection(scores_of_block, n_blocks, np.float64),
         collection(groups_of_block, n_blocks, np.int64),
     )
-    options = {"threads_per_worker": 1, "processes": True, "dashboard_address": None}
     for model in (RankRLS(ALPHA), RankRLSCV()):
-        with LocalCluster(n_workers=given.workers, **options) as cluster, Client(cluster) as client:
-            RankRLS(ALPHA).fit(*(array[: 2 * BLOCK] for array in data))  # imports are not the fit
-            before = max(client.run(peak_memory).values())
-            start = time.perf_counter()
-            model.fit(*data)
-            seconds = time.perf_counter() - start
-            peak = max(client.run(peak_memory).values())
-        name = type(model).__name__
+        seconds, memory_before, peak = fit_on_cluster(model, data, options.workers)
+        title = f"{type(model).__name__}, {options.workers} workers"
         alpha = ALPHA
-        coef = expected
         if isinstance(model, RankRLSCV):
             alpha = model.alpha_
-            coef = sums.solve([alpha]).coefficients[0].ravel()
+            expected_coef = sums.solve([alpha]).coefficients[0].ravel()
             model = model.best_estimator_
-        gap = difference(model.coef_, coef)
-        rows.append([f"{name}, {given.workers} workers", f"{alpha:.3g}", seconds,
-                     round(before), round(peak), gap])  # fmt: skip
+        rows.append(
+            [
+                title,
+                f"{alpha:.3g}",
+                seconds,
+                round(memory_before),
+                round(peak),
+                difference(model.coef_, expected_coef),
+            ]
+        )
     header = ["", "alpha", "seconds", "MiB of a worker\nbefore", "MiB of a worker\nat its peak",
               "difference from\none process"]  # fmt: skip
     title = f"{n_blocks * BLOCK:,} rows × {N_FEATURES} in {n_blocks:,} blocks"
