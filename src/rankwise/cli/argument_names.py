@@ -9,6 +9,7 @@ left out.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 SAME_NAME = (  # argument a_b is option --a-b
     "accept_changes",
@@ -170,32 +171,44 @@ def with_options(message: str, command: str = "") -> str:
     >>> with_options("use scale='logit'", "rank")
     'use --rating-scale logit'
     """
-    options = RANK_OPTIONS if command == "rank" else OPTIONS
+    option_of_argument = RANK_OPTIONS if command == "rank" else OPTIONS
 
-    def as_option(argument: re.Match[str]) -> str:
+    def replace_subject(subject: re.Match[str]) -> str:
+        """Replace "alpha" in "alpha: got -1.0"."""
+        return option_of_argument.get(subject[0], subject[0])
+
+    def replace_argument(argument: re.Match[str]) -> str:
+        """Replace an argument such as ``target=`` or ``target='price'``."""
         name = argument["name"]
-        if name is None:
+        if name is None:  # a quoted text
             return argument[0]
         value = _shell_value(argument["column"] or argument["value"] or "")
-        if (name, value) in SPECIAL_VALUES:
-            return SPECIAL_VALUES[name, value]
-        if name in PARAMETERS:
-            return f"--set {name}={value or 'VALUE'}"
-        if name not in options:
-            return argument[0]
-        if value in ("", "True"):
-            return options[name]
-        if value in ("False", "None"):
-            return f"no {options[name]}"
-        return f"{options[name]} {value}"
+        return _option_with_value(name, value, option_of_argument) or argument[0]
 
     message_for_command = _PYTHON_SENTENCE.sub("", message).strip() or message
-    text = _SUBJECT.sub(lambda name: options.get(name[0], name[0]), message_for_command)
-    return _ARGUMENT.sub(as_option, text)
+    with_subject = _SUBJECT.sub(replace_subject, message_for_command)
+    return _ARGUMENT.sub(replace_argument, with_subject)
+
+
+def _option_with_value(name: str, value: str, option_of_argument: Mapping[str, str]) -> str:
+    """The option that sets an argument to a value; empty if there is none."""
+    if (name, value) in SPECIAL_VALUES:
+        return SPECIAL_VALUES[name, value]
+    if name in PARAMETERS:
+        return f"--set {name}={value or 'VALUE'}"
+    if name not in option_of_argument:
+        return ""
+    option = option_of_argument[name]
+    if value in ("", "True"):
+        return option
+    if value in ("False", "None"):
+        return f"no {option}"
+    return f"{option} {value}"
 
 
 def _shell_value(value: str) -> str:
     """Spell a Python value for a shell: words without quotes, several of them with commas."""
     words = [word.strip().strip("'\"") for word in value.strip("()[]").split(",")]
-    text = ",".join(word for word in words if word)
-    return f'"{text}"' if " " in text else text
+    shell_text = ",".join(word for word in words if word)
+    needs_quotes = " " in shell_text
+    return f'"{shell_text}"' if needs_quotes else shell_text

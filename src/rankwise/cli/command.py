@@ -73,35 +73,44 @@ class Command(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options by section, and how many advanced options are not listed."""
+        # the text above the options describes the arguments
+        parameters = [
+            parameter
+            for parameter in self.get_params(ctx)
+            if not isinstance(parameter, click.Argument)
+        ]
+        advanced = [
+            parameter
+            for parameter in parameters
+            if isinstance(parameter, Option) and parameter.is_advanced
+        ]
         shows_all = SHOW_ALL in ctx.meta
-        sections: dict[str, list[tuple[str, str]]] = {}
-        n_hidden = 0
-        for parameter in self.get_params(ctx):
-            if isinstance(parameter, click.Argument):
-                continue  # the text above the options describes the arguments
+        help_records_of_section: dict[str, list[tuple[str, str]]] = {}
+        for parameter in parameters:
+            if parameter in advanced and not shows_all:
+                continue
             section = DEFAULT_SECTION
             if isinstance(parameter, Option):
-                if parameter.is_advanced and not shows_all:
-                    n_hidden += 1
-                    continue
                 section = parameter.section
-            record = parameter.get_help_record(ctx)
-            if record is not None:
-                sections.setdefault(section, []).append(record)
-        for title, records in sections.items():
+            help_record = parameter.get_help_record(ctx)
+            if help_record is not None:
+                help_records_of_section.setdefault(section, []).append(help_record)
+
+        for title, help_records in help_records_of_section.items():
             with formatter.section(title):
-                formatter.write_dl(records, col_max=WIDEST_OPTION)
-        if n_hidden:
+                formatter.write_dl(help_records, col_max=WIDEST_OPTION)
+        if advanced and not shows_all:
             formatter.write_paragraph()
-            formatter.write_text(f"--help-all lists {n_hidden} more options.")
+            formatter.write_text(f"--help-all lists {len(advanced)} more options.")
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the examples; a command line is never wrapped."""
         if not self.examples:
             return
         with formatter.section("Examples"):
+            indent = " " * formatter.current_indent
             for example in self.examples:
-                formatter.write(f"{'':>{formatter.current_indent}}{example}\n")
+                formatter.write(f"{indent}{example}\n")
 
 
 def session_parameters() -> list[click.Parameter]:
@@ -149,7 +158,9 @@ def refuse_options(names: Collection[str], reason: str) -> None:
     for parameter in context.command.params:
         if parameter.name not in names:
             continue
-        if context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE:
+        source = context.get_parameter_source(parameter.name)
+        was_passed = source is ParameterSource.COMMANDLINE
+        if was_passed:
             raise ValueError(f"{parameter.opts[0]} {reason}")
 
 
@@ -165,17 +176,18 @@ def option_group(record: type, argument: str, *options: Decorator) -> Decorator:
     *options : decorators
         What `option` returns.
     """
-    names = [field.name for field in fields(record)]
+    names_in_group = [field.name for field in fields(record)]
 
-    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+    def add_options(function: Callable[..., None]) -> Callable[..., None]:
         @wraps(function)
-        def run(**values: Any) -> None:
-            group_values = {name: values.pop(name) for name in names}
-            function(**{argument: record(**group_values)}, **values)
+        def function_of_options(**option_values: Any) -> None:
+            values_in_group = {name: option_values.pop(name) for name in names_in_group}
+            group_argument = {argument: record(**values_in_group)}
+            function(**group_argument, **option_values)
 
-        decorated: Callable[..., None] = run
-        for add_option in reversed(options):
+        decorated: Callable[..., None] = function_of_options
+        for add_option in reversed(options):  # the decorator that is applied last is listed first
             decorated = add_option(decorated)
         return decorated
 
-    return decorate
+    return add_options

@@ -86,22 +86,24 @@ def cv(
         raise ValueError(NO_ITEM_SCORES.format("--leave pair"))
     if model.model == "auto":
         raise ValueError("the model auto evaluates itself: rankwise train prints its score.")
-    estimator = make_model(model, metric[0] if metric else None, search=True)
+    selecting_metric = metric[0] if metric else None
+    estimator = make_model(model, selecting_metric, search=True)
     file = open_data(data, table, items, pair_columns, weight=weight)
     training = read_training(file, features, model, estimator)
     metrics = _metrics(metric, training)
     start = time.perf_counter()
-    results, fixed = hold_out(model, metrics, leave, training)
+    results, fixed_parameters = hold_out(model, metrics, leave, training)
     seconds = time.perf_counter() - start
-    best = results.best(metrics[0])
-    _write_results(results, best, output, per_group, training.summary.items_without_score)
+    best_candidate = results.best(metrics[0])  # its number
+    n_unscored = training.summary.items_without_score
+    _write_results(results, best_candidate, output, per_group, n_unscored)
     document = CrossValidationDocument(
         data=training.summary,
         model=type(estimator).__name__.removesuffix("CV"),
         held_out_by=results.describe(),
-        fixed=fixed,
+        fixed=fixed_parameters,
         prepared=PREPARED if training.steps else "",
-        best=_best_row(results, metrics, best),
+        best=_best_row(results, metrics, best_candidate),
         candidates=_candidate_rows(results, metrics),
         seconds=round(seconds, 3),
     )
@@ -109,7 +111,7 @@ def cv(
         terminal.print_json(asdict(document))
     else:
         training.print_columns()
-        print_summary(document, training.lines(), best)
+        print_summary(document, training.lines(), best_candidate)
 
 
 @dataclass(frozen=True)
@@ -160,7 +162,7 @@ def _metrics(names: Sequence[str], training: TrainingSet) -> list[Metric]:
 
 def _write_results(
     results: CrossValidationResult,
-    best: int,
+    best_candidate: int,
     output: Path | None,
     per_group: Path | None,
     n_unscored: int,
@@ -172,26 +174,28 @@ def _write_results(
     if output is not None:
         if results.predictions is None:
             raise ValueError(NO_ITEM_SCORES.format(results.describe()))
-        files.append((output, scores_text(results.predictions[:, 0, best], gaps=True)))
+        # (n_items, n_outputs, n_candidates)
+        held_out_scores = results.predictions[:, 0, best_candidate]
+        files.append((output, scores_text(held_out_scores, gaps=True)))
         if n_unscored:
             terminal.note(f"{n_unscored:,} items without score are never held out: nan in {output}")
     if per_group is not None:
-        files.append((per_group, _per_group_text(results, best)))
+        files.append((per_group, _per_group_text(results, best_candidate)))
     terminal.write_texts(files)
 
 
 def _best_row(
-    results: CrossValidationResult, metrics: Sequence[Metric], best: int
+    results: CrossValidationResult, metrics: Sequence[Metric], best_candidate: int
 ) -> dict[str, float | str]:
     """The best candidate, the metric that selects it, and its standard error."""
     from rankwise.metrics.by_group import standard_error
 
-    metric = metrics[0].name
-    error = standard_error(results.by_group[metric])[best].mean()
+    selecting_metric = metrics[0].name
+    error_of_candidate = standard_error(results.by_group[selecting_metric])
     return {
-        **_candidate_rows(results, metrics)[best],
-        "by": metric,
-        "standard_error": float(error),
+        **_candidate_rows(results, metrics)[best_candidate],
+        "by": selecting_metric,
+        "standard_error": float(error_of_candidate[best_candidate].mean()),
     }
 
 
@@ -199,23 +203,26 @@ def _candidate_rows(
     results: CrossValidationResult, metrics: Sequence[Metric]
 ) -> list[dict[str, float]]:
     """Parameters and mean metrics of each candidate."""
-    means = {metric.name: results.overall(metric).tolist() for metric in metrics}
+    values_of_metric = {metric.name: results.overall(metric).tolist() for metric in metrics}
     rows = []
-    for k in range(len(results.candidates)):
-        metrics_of_candidate = {name: values[k] for name, values in means.items()}
-        rows.append({**results.candidates[k], **metrics_of_candidate})
+    for number in range(len(results.candidates)):
+        parameters = results.candidates[number]
+        mean_metrics = {name: values[number] for name, values in values_of_metric.items()}
+        rows.append({**parameters, **mean_metrics})
     return rows
 
 
-def _per_group_text(results: CrossValidationResult, best: int) -> str:
+def _per_group_text(results: CrossValidationResult, best_candidate: int) -> str:
     """The metrics of the best candidate in each group as CSV."""
-    columns = [values[:, best, 0].tolist() for values in results.by_group.values()]
+    columns = []
+    for values in results.by_group.values():  # (n_groups, n_candidates, n_outputs)
+        columns.append(values[:, best_candidate, 0].tolist())
     rows = zip(results.groups.tolist(), *columns, strict=True)
     return csv_text(["group", *results.by_group], rows)
 
 
 def print_summary(
-    document: CrossValidationDocument, data_lines: list[tuple[str, str]], best: int
+    document: CrossValidationDocument, data_lines: list[tuple[str, str]], best_candidate: int
 ) -> None:
     """Print the data, the model and a table of the candidates."""
     model = document.model
@@ -229,15 +236,16 @@ def print_summary(
             ("prepared", document.prepared),
         ]
     )
-    mark = "best"
-    error = float(document.best["standard_error"])
-    if not math.isnan(error):
-        mark += f", {document.best['by']} ± {error:.4f}"
+    note_of_best = "best"
+    standard_error = float(document.best["standard_error"])
+    if not math.isnan(standard_error):
+        note_of_best += f", {document.best['by']} ± {standard_error:.4f}"
     rows = []
-    for k, candidate in enumerate(document.candidates):
+    for number, candidate in enumerate(document.candidates):
         parameter, *metrics = candidate.values()
-        note = mark if k == best else ""
+        note = note_of_best if number == best_candidate else ""
         rows.append([f"{parameter:.4g}", *map(terminal.format_number, metrics), note])
     header = [*document.candidates[0], ""]
-    table = TextTable(header, rows, names=(len(header) - 1,))
-    terminal.print_table(table, best=best)
+    note_column = len(header) - 1
+    table = TextTable(header, rows, names=(note_column,))
+    terminal.print_table(table, best=best_candidate)

@@ -41,7 +41,9 @@ def demo(output: Path) -> None:
     output.mkdir(parents=True, exist_ok=True)
     train: Any
     test: Any
-    train, test = map(read_letor, _write_queries(output))
+    train_file, test_file = _write_queries(output)
+    train = read_letor(train_file)
+    test = read_letor(test_file)
     _heading("1. Training data: train.txt")
     click.echo(str(ScoreGraph(train.y, train.groups).describe()))
     _heading("2. RankRLS, alpha chosen by exact leave-query-out")
@@ -86,7 +88,8 @@ def _train(train: Any) -> dict[str, Any]:
     rank_rls = make_pipeline(StandardScaler(), RankRLSCV(scoring="ndcg@10"))
     rank_rls.fit(train.X, train.y, rankrlscv__groups=train.groups)
     search = rank_rls[-1]
-    n_alphas, n_queries = len(search.cv_results_["alphas"][0]), len(search.cv_results_["groups"])
+    n_alphas = len(search.cv_results_["alphas"][0])
+    n_queries = len(search.cv_results_["groups"])
     click.echo(
         f"{n_alphas} alphas x {n_queries} queries = {n_alphas * n_queries:,} trainings' worth of "
         f"held-out scores in {time.perf_counter() - start:.2f} s:\n"
@@ -105,15 +108,16 @@ def _compare(test: Any, rankers: dict[str, Any]) -> None:
     from rankwise.model_selection import compare
     from rankwise.model_selection.scorer import predict_items
 
-    rows, by_query = [], {}
+    table_rows = []
+    ndcg_of_queries = {}  # by ranker
     for name, ranker in rankers.items():
         scores = predict_items(ranker, test.X, test.groups)
-        result = evaluate(test.y, scores, test.groups, METRICS)
-        rows.append([name, *(f"{result[metric]:.4f}" for metric in METRICS)])
-        by_query[name] = result.per_group["ndcg@10"]
-    terminal.print_table(TextTable(["", *METRICS], rows))
+        evaluation = evaluate(test.y, scores, test.groups, METRICS)
+        table_rows.append([name, *(f"{evaluation[metric]:.4f}" for metric in METRICS)])
+        ndcg_of_queries[name] = evaluation.per_group["ndcg@10"]
+    terminal.print_table(TextTable(["", *METRICS], table_rows))
     _heading("4. Is the difference real? A paired test over the test queries, ndcg@10")
-    print_comparison(compare(by_query, greater_is_better=True, baseline="ridge"))
+    print_comparison(compare(ndcg_of_queries, greater_is_better=True, baseline="ridge"))
 
 
 def _write_queries(folder: Path) -> tuple[Path, Path]:
@@ -127,14 +131,23 @@ def _write_queries(folder: Path) -> tuple[Path, Path]:
 
     from rankwise.datasets import make_ranking, write_letor
 
+    n_features = 12
     hidden, y, groups, *_ = make_ranking(
-        n_queries=300, n_documents=(5, 40), n_features=12, noise=0.8, offset=1.0, random_state=0
+        n_queries=300,
+        n_documents=(5, 40),
+        n_features=n_features,
+        noise=0.8,
+        offset=1.0,
+        random_state=0,
     )
-    X = np.where(np.arange(12) % 2, np.cbrt(hidden), np.exp(0.6 * hidden)).round(6)
-    train, test = folder / "train.txt", folder / "test.txt"
-    for path, rows in ((train, groups % 2 == 0), (test, groups % 2 == 1)):
-        write_letor(path, X[rows], y[rows], groups[rows])
-    return train, test
+    is_odd_feature = np.arange(n_features) % 2 == 1
+    X = np.where(is_odd_feature, np.cbrt(hidden), np.exp(0.6 * hidden)).round(6)
+    is_train_row = groups % 2 == 0
+    train_file = folder / "train.txt"
+    test_file = folder / "test.txt"
+    write_letor(train_file, X[is_train_row], y[is_train_row], groups[is_train_row])
+    write_letor(test_file, X[~is_train_row], y[~is_train_row], groups[~is_train_row])
+    return train_file, test_file
 
 
 def _heading(text: str) -> None:

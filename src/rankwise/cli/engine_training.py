@@ -16,7 +16,7 @@ from rankwise.formatting import to_json_values
 if TYPE_CHECKING:
     from rankwise.rankers.group_sample import AlphaSelection
 
-ALLOWED = {
+OPTIONS_WITH_EFFECT = {
     "data",
     "output",
     "engine",
@@ -76,8 +76,8 @@ def refuse_options_without_effect() -> None:
     context = click.get_current_context()
     for parameter in context.command.params:
         name = parameter.name or ""
-        is_given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
-        if is_given and name not in ALLOWED:
+        was_passed = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if was_passed and name not in OPTIONS_WITH_EFFECT:
             raise ValueError(
                 f"{parameter.opts[-1]} has no effect with --engine, which trains a linear RankRLS "
                 "on numeric columns; leave out one of the two options."

@@ -64,14 +64,16 @@ def _header_lines(facts: Facts) -> list[tuple[str, str]]:
             ("written by", f"rankwise {facts['rankwise']}; {file_format}"),
         ]
     notes = read_notes(facts["notes"])
-    columns = facts["columns"] or {}
-    categories = [name for name, kind in columns.items() if kind == "category"]
     model = facts["ranker"]
     if facts["model"] == "Pipeline":
         model += " after scaling"
-    features = f"{len(columns) or facts['n_features']:,}"
-    if columns:
-        features += f": {join_words(list(columns), SHOWN_NAMES)}"
+    kind_of_column = facts["columns"] or {}
+    categories = [name for name, kind in kind_of_column.items() if kind == "category"]
+    if kind_of_column:
+        names = join_words(list(kind_of_column), SHOWN_NAMES)
+        features = f"{len(kind_of_column):,}: {names}"
+    else:
+        features = f"{facts['n_features']:,}"
     packages = [f"rankwise {facts['rankwise']}"]
     packages += [f"{name} {version}" for name, version in facts["written_with"].items()]
     return [

@@ -100,20 +100,23 @@ def judge(
             f"rankwise judge needs {error.name}: pip install starlette uvicorn markdown-it-py"
         ) from error
     _check_goal(goal, top, confidence)
-    path = database or Path(f"{str(items).rstrip('/')}.judged.db")
-    terminal.check_files([items, path], output)
-    if output is not None and not path.exists():
-        raise ValueError(f"there are no answers yet: {path} does not exist.")
-    columns = [column.strip() for column in show.split(",")] if show else []
+    if database is None:
+        database = Path(f"{str(items).rstrip('/')}.judged.db")
+    terminal.check_files([items, database], output)
+    if output is not None and not database.exists():
+        raise ValueError(f"there are no answers yet: {database} does not exist.")
+    shown_columns = []
+    if show:
+        shown_columns = [column.strip() for column in show.split(",")]
     item_set = read_items(
         items,
         name=name,
-        show=columns,
+        show=shown_columns,
         image=image,
         use_features=not no_features,
         is_blind=blind,
     )
-    with closing(AnswerStore(path, item_set.items, accept_changes=accept_changes)) as store:
+    with closing(AnswerStore(database, item_set.items, accept_changes=accept_changes)) as store:
         if output is not None:
             terminal.write_text(output, store.csv())
             return
@@ -134,7 +137,9 @@ def judge(
             webbrowser.open(address.url)
         serve(session, address, title=title, is_markdown=markdown)
         n_answers = store.n_answers()
-    terminal.echo(f"\n{count(n_answers, 'answer')} in {path}. Run the same command to continue.")
+    terminal.echo(
+        f"\n{count(n_answers, 'answer')} in {database}. Run the same command to continue."
+    )
     terminal.echo(f"rankwise judge {items} -o comparisons.csv writes them for rankwise rank.")
 
 

@@ -42,17 +42,18 @@ UNSCALED_KERNELS = (  # kernel values are no features; chi2 needs non-negative f
 
 def settings(options: ModelOptions) -> Parameters:
     """Parameters of the estimator: --kernel and --set NAME=VALUE, as Python values."""
-    values: Parameters = {"random_state": 0}
+    parameters: Parameters = {"random_state": 0}
     if options.kernel is not None:
-        values["kernel"] = options.kernel
+        parameters["kernel"] = options.kernel
     if options.time_limit is not None:
-        values["time_limit"] = options.time_limit
+        parameters["time_limit"] = options.time_limit
     for text in options.set:
-        name, equals, value = text.partition("=")
-        if not equals:
+        name, equals_sign, value = text.partition("=")
+        if not equals_sign:
             raise ValueError(f"--set {text}: expected NAME=VALUE, such as n_basis=300.")
-        values[name.strip().replace("-", "_")] = _python_value(value.strip())
-    return values
+        python_name = name.strip().replace("-", "_")
+        parameters[python_name] = _python_value(value.strip())
+    return parameters
 
 
 def _python_value(text: str) -> object:
@@ -84,43 +85,40 @@ def make_model(
     check_option("--model", options.model, list(CLASSES))
     check_option("--feature-scaling", options.feature_scaling, SCALES)
     package = import_module("rankwise")
-    name = CLASSES[options.model]
-    plain_class = getattr(package, name)
+    class_name = CLASSES[options.model]
+    ranker_class = getattr(package, class_name)
     parameters = settings(options)
-    _check_parameters(options, parameters, plain_class().get_params(deep=False))
-    scoring = None if metric is None else get_metric(read_metric(metric))
+    _check_parameters(options, parameters, ranker_class().get_params(deep=False))
+    scoring = None
+    if metric is not None:
+        scoring = get_metric(read_metric(metric))
     if options.model == "auto":
-        return plain_class(scoring=scoring, **parameters)
+        return ranker_class(scoring=scoring, **parameters)
+
     alphas = None
     if options.alpha != "auto":
         alphas = numbers_in("--alpha", options.alpha)
     if search is None:
-        search = _has_candidates(options, alphas, metric)
-    _check_gamma(options, parameters, search)
+        search = options.model == "pursuit" or alphas is None or len(alphas) > 1
+        if metric is not None and not search:
+            raise ValueError(
+                f"--metric {metric} has no effect with --alpha {options.alpha}, a single "
+                "candidate; leave one of them out."
+            )
+    _refuse_several_gammas(options, parameters, search)
     if search:
-        search_class = getattr(package, f"{name}CV")
+        search_class = getattr(package, f"{class_name}CV")
         return search_class(**_search_parameters(options, parameters, alphas, scoring))
     if alphas:
         parameters["alpha"] = alphas[0]
-    return plain_class(**parameters)
+    return ranker_class(**parameters)
 
 
-def _has_candidates(options: ModelOptions, alphas: list[float] | None, metric: str | None) -> bool:
-    """Whether there are several candidates to select from; else a metric has no effect."""
-    if options.model == "pursuit" or alphas is None or len(alphas) > 1:
-        return True
-    if metric is not None:
-        raise ValueError(
-            f"--metric {metric} has no effect with --alpha {options.alpha}, a single candidate; "
-            "leave one of them out."
-        )
-    return False
-
-
-def _check_gamma(options: ModelOptions, parameters: Parameters, search: bool) -> None:
+def _refuse_several_gammas(options: ModelOptions, parameters: Parameters, search: bool) -> None:
     """Refuse several values of gamma for a model that does not select it."""
     selects_gamma = search and options.model != "corankrls"
-    if isinstance(parameters.get("gamma"), list) and not selects_gamma:
+    has_several_values = isinstance(parameters.get("gamma"), list)
+    if has_several_values and not selects_gamma:
         raise ValueError(
             f"--set gamma={parameters['gamma']}: expected one value; several values are candidates "
             "with --alpha auto, for all models but corankrls."
@@ -134,24 +132,28 @@ def _search_parameters(
     scoring: Metric | None,
 ) -> Parameters:
     """The parameters of the class that searches."""
-    searched: Parameters = {**parameters, "scoring": scoring or DEFAULT_METRIC}
+    search_parameters: Parameters = {**parameters, "scoring": scoring or DEFAULT_METRIC}
     if options.model != "pursuit":
-        searched["alphas"] = alphas
-    if options.model == "corankrls" and "nu" in searched:
-        searched["nus"] = [searched.pop("nu")]
-    return searched
+        search_parameters["alphas"] = alphas
+    if options.model == "corankrls" and "nu" in search_parameters:
+        single_candidate = search_parameters.pop("nu")
+        search_parameters["nus"] = [single_candidate]
+    return search_parameters
 
 
-def _check_parameters(options: ModelOptions, values: Parameters, defaults: Parameters) -> None:
-    """Refuse values for parameters that the model, whose defaults are passed, does not have."""
-    names = list(values)
+def _check_parameters(
+    options: ModelOptions, parameters: Parameters, parameters_of_model: Parameters
+) -> None:
+    """Refuse values for parameters that the model does not have."""
+    names = list(parameters)
     if options.alpha != "auto":
         names.append("alpha")
     for name in names:
-        if name not in defaults:
+        if name not in parameters_of_model:
             raise ValueError(
                 f"the model {options.model} has no parameter {name}"
-                f"{suggestion(name, list(defaults))} It has {', '.join(defaults)}."
+                f"{suggestion(name, list(parameters_of_model))} It has "
+                f"{', '.join(parameters_of_model)}."
             )
 
 
@@ -170,7 +172,7 @@ def make_scaler(
         Whether the features are sparse.
     """
     scaling = options.feature_scaling
-    kernel = getattr(model, "kernel", "precomputed")
+    kernel = getattr(model, "kernel", "precomputed")  # AutoRanker has none, and scales itself
     if options.model == "auto" and scaling not in ("auto", "none"):
         raise ValueError("the model auto tries several scalings; leave out --feature-scaling.")
     if scaling == "auto":
@@ -214,21 +216,24 @@ def read_metric(name: MetricName) -> MetricName:
     """
     if not isinstance(name, str) or ":" not in name:
         return name
-    module, _, function_name = name.partition(":")
-    sys.path.insert(0, "")
+    module_name, _, function_name = name.partition(":")
+    working_directory = ""
+    sys.path.insert(0, working_directory)
     try:
-        function: MetricName = getattr(import_module(module), function_name)
+        module = import_module(module_name)
+        function: MetricName = getattr(module, function_name)
         return function
     except (ImportError, AttributeError) as error:
         raise ValueError(f"--metric {name}: {error}; expected MODULE:FUNCTION.") from error
     finally:
-        sys.path.remove("")
+        sys.path.remove(working_directory)
 
 
 def perfect_score_note(metric: str, score: float, n_items: int) -> str:
     """Ask about a leak if a score of at least 20 items is perfect; else return an empty text."""
-    perfect = 1.0 if get_metric(read_metric(metric)).greater_is_better else 0.0
-    if n_items < MIN_ITEMS_OF_LEAK or abs(score - perfect) > PERFECT_TOLERANCE:
+    perfect_score = 1.0 if get_metric(read_metric(metric)).greater_is_better else 0.0
+    is_perfect = abs(score - perfect_score) <= PERFECT_TOLERANCE
+    if n_items < MIN_ITEMS_OF_LEAK or not is_perfect:
         return ""
     return "perfect score: is the target, or something computed from it, among the features?"
 

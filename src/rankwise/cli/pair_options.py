@@ -51,13 +51,13 @@ class PairOptions:
         }
 
     def _outcome_words(self) -> dict[str, str]:
-        outcome_words = {}
+        meaning_of_word = {}
         for text in self.map:
-            word, equals, side = text.rpartition("=")
-            if not equals:
+            word, equals_sign, meaning = text.rpartition("=")
+            if not equals_sign:
                 raise ValueError(f"--map {text}: expected WORD=first, WORD=second or WORD=tie.")
-            outcome_words[word] = side
-        return outcome_words
+            meaning_of_word[word] = meaning
+        return meaning_of_word
 
 
 def pair_options(*, is_advanced: bool) -> Decorator:

@@ -95,20 +95,27 @@ def predict(
         columns = {"rank": ranks_in_groups(ranker.predict(items), items.groups)}
     else:
         columns = {"score": ranker.predict(items)}
-    if items.rows is not None:  # rows without a group have no score
+    if items.rows is not None:  # rows without a group were dropped
         n_rows = file.opened.n_rows()
-        columns = {name: _in_rows(values, items.rows, n_rows) for name, values in columns.items()}
-    order = None
-    if rank and not file.is_letor and not table.no_header:
-        order = _ranked_order(columns["rank"], items)
+        columns = {
+            name: _spread_over_rows(values, items.rows, n_rows) for name, values in columns.items()
+        }
+
+    row_order = None
+    has_column_names = not file.is_letor and not table.no_header
+    if rank and has_column_names:
+        row_order = _order_by_group_and_rank(columns["rank"], items)
         column = column or "rank"
     if column is None:
         terminal.write_text(output, _columns_text(columns))
         return
     source = data if file.is_letor else file.opened
-    new_columns = _rename(columns, column)
     write_table_with_scores(
-        source, output or "-", new_columns, delimiter=table.delimiter, order=order
+        source,
+        output or "-",
+        _rename_columns(columns, column),
+        delimiter=table.delimiter,
+        order=row_order,
     )
 
 
@@ -118,11 +125,12 @@ def _check_options(
     """Refuse options that exclude each other."""
     if column is not None and table.no_header:
         raise ValueError("--column names a new column, but --no-header says there are no names.")
-    if rank + intervals + (best_set is not None) > 1:
+    passed_options = [rank, intervals, best_set is not None]
+    if passed_options.count(True) > 1:
         raise ValueError("pass one of --rank, --intervals and --best-set.")
 
 
-def _rename(columns: Columns, name: str) -> Columns:
+def _rename_columns(columns: Columns, name: str) -> Columns:
     """Give one column the name of --column; several columns get it as a prefix."""
     if len(columns) == 1:
         (values,) = columns.values()
@@ -134,26 +142,29 @@ def _columns_text(columns: Columns) -> str:
     """One row a line; several columns as CSV with a header."""
     lines = []
     if len(columns) > 1:
-        lines.append(",".join(columns))
-    for row in zip(*(values.tolist() for values in columns.values()), strict=True):
+        header = ",".join(columns)
+        lines.append(header)
+    lists_of_values = [values.tolist() for values in columns.values()]
+    for row in zip(*lists_of_values, strict=True):
         lines.append(",".join(repr(number) for number in row))
-    return "\n".join([*lines, ""])
+    return "\n".join(lines) + "\n"
 
 
-def _ranked_order(ranks: Numbers, items: RankingData) -> Indices:
+def _order_by_group_and_rank(ranks: Numbers, items: RankingData) -> Indices:
     """The rows of the file by group and rank; rows without a group are last."""
     import numpy as np
 
     from rankwise.groups import encode_groups
 
     n_rows = len(ranks)
-    rows = np.arange(n_rows) if items.rows is None else items.rows
-    group_of_row = np.full(n_rows, n_rows)
-    group_of_row[rows] = encode_groups(items.groups, len(rows)).codes
+    rows_with_group = np.arange(n_rows) if items.rows is None else items.rows
+    after_all_groups = n_rows  # larger than every code of a group
+    group_of_row = np.full(n_rows, after_all_groups)
+    group_of_row[rows_with_group] = encode_groups(items.groups, len(rows_with_group)).codes
     return np.lexsort((ranks, group_of_row))
 
 
-def _in_rows(values: Numbers, rows: Indices, n_rows: int) -> Array:
+def _spread_over_rows(values: Numbers, rows: Indices, n_rows: int) -> Array:
     """The values in their rows of the file, NaN in the other rows."""
     import numpy as np
 

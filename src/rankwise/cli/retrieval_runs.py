@@ -164,8 +164,8 @@ def _per_query_text(result: RunEvaluation) -> str:
     """The metrics of each run and query as CSV."""
     rows: list[list[object]] = []
     for run in result.runs:
-        columns = [result.per_query(metric, run).tolist() for metric in result.metrics]
-        for query, *values in zip(result.queries.tolist(), *columns, strict=True):
+        values_of_metrics = [result.per_query(metric, run).tolist() for metric in result.metrics]
+        for query, *values in zip(result.queries.tolist(), *values_of_metrics, strict=True):
             rows.append([run, query, *values])
     return csv_text(["run", "query", *result.metrics], rows)
 
@@ -173,12 +173,12 @@ def _per_query_text(result: RunEvaluation) -> str:
 def unique_names(paths: Sequence[Path]) -> list[str]:
     """Names of files: the stem, the path if stems are equal, then also a number."""
     stems = [path.stem for path in paths]
-    names = []
+    stems_or_paths = []
     for path in paths:
-        is_unique = stems.count(path.stem) == 1
-        names.append(path.stem if is_unique else str(path))
-    unique = []
-    for number, name in enumerate(names, start=1):
-        is_unique = names.count(name) == 1
-        unique.append(name if is_unique else f"{name} ({number})")
-    return unique
+        is_unique_stem = stems.count(path.stem) == 1
+        stems_or_paths.append(path.stem if is_unique_stem else str(path))
+    names = []
+    for number, name in enumerate(stems_or_paths, start=1):
+        is_unique = stems_or_paths.count(name) == 1
+        names.append(name if is_unique else f"{name} ({number})")
+    return names

@@ -88,12 +88,13 @@ class TableOptions:
 
     def levels(self) -> list[str]:
         """Words of the target from the worst to the best, if it has words."""
-        orders = [text for text in self.order if "=" not in text]
-        if len(orders) > 1:
+        orders_without_column = [text for text in self.order if "=" not in text]
+        if len(orders_without_column) > 1:
             raise ValueError(
-                f"--order {' --order '.join(orders)}: expected one order of the target."
+                f"--order {' --order '.join(orders_without_column)}: expected one order of the "
+                "target."
             )
-        return split_names(orders)
+        return split_names(orders_without_column)
 
     def survival_column(self) -> str | None:
         """The column of survival times; None without them."""
@@ -112,12 +113,12 @@ class TableOptions:
 
     def orders(self) -> dict[str, list[str]]:
         """Words of other columns from low to high."""
-        orders = {}
+        words_of_column = {}
         for text in self.order:
-            name, equals, words = text.rpartition("=")
-            if equals:
-                orders[name] = split_names([words])
-        return orders
+            column, equals_sign, words = text.rpartition("=")
+            if equals_sign:
+                words_of_column[column] = split_names([words])
+        return words_of_column
 
 
 table_options = option_group(
@@ -363,6 +364,6 @@ def split_names(texts: Iterable[str], columns: Sequence[str] = ()) -> list[str]:
         if text in columns:
             names.append(text)
             continue
-        cells = next(csv.reader([text], skipinitialspace=True), [])
-        names += [cell.strip() for cell in cells if cell.strip()]
+        parts = next(csv.reader([text], skipinitialspace=True), [])  # none of an empty text
+        names += [part.strip() for part in parts if part.strip()]
     return names

@@ -62,7 +62,8 @@ current = Session()
 def note(text: str) -> None:
     """Print a note on standard error, unless it is empty or was printed before."""
     line = one_line(" ".join(text.split()))
-    if line and not current.quiet and line not in current.notes:
+    was_printed = line in current.notes
+    if line and not current.quiet and not was_printed:
         current.notes.add(line)
         click.echo(f"rankwise: note: {line}", err=True)
 
@@ -101,7 +102,7 @@ def command_session(
         except Exception as error:
             if _follows_interrupt(error):
                 _exit_interrupted()
-            _fail(with_options(_failure_text(error), command))
+            _print_failure(with_options(_failure_text(error), command))
             if isinstance(error, OSError):
                 _discard_output()
             raise click.exceptions.Exit(1) from None
@@ -111,34 +112,38 @@ def command_session(
 def _warnings_as_notes() -> Iterator[None]:
     """Print warnings as notes, without the source line that Python adds."""
 
-    def show(message: Warning | str, category: type[Warning], *_: Any) -> None:
-        is_arithmetic = issubclass(category, RuntimeWarning) and "encountered in" in str(message)
-        if is_arithmetic:
+    def print_as_note(message: Warning | str, category: type[Warning], *_: Any) -> None:
+        text = str(message)
+        is_from_numpy = issubclass(category, RuntimeWarning) and "encountered in" in text
+        if is_from_numpy:
             note(OVERFLOW)
         else:
-            note(with_options(str(message), current.command))
+            note(with_options(text, current.command))
 
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         for category in (DeprecationWarning, PendingDeprecationWarning, ResourceWarning):
             warnings.simplefilter("ignore", category)
-        warnings.showwarning = show  # type: ignore[assignment]
+        warnings.showwarning = print_as_note  # type: ignore[assignment]
         yield
 
 
 def _exit_interrupted() -> NoReturn:
-    _fail("interrupted; no file is half-written")
+    _print_failure("interrupted; no file is half-written")
     raise click.exceptions.Exit(INTERRUPTED) from None
 
 
-def _follows_interrupt(error: BaseException | None) -> bool:
+def _follows_interrupt(error: Exception) -> bool:
     """Whether Ctrl-C led to an error: compiled modules that are being imported replace it."""
-    while error is not None and not isinstance(error, KeyboardInterrupt):
-        error = error.__cause__ or error.__context__
-    return error is not None
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, KeyboardInterrupt):
+            return True
+        cause = cause.__cause__ or cause.__context__
+    return False
 
 
-def _fail(text: str) -> None:
+def _print_failure(text: str) -> None:
     if current.debug:
         traceback.print_exc()
     click.echo(f"rankwise: {one_line(text)}", err=True)
@@ -161,7 +166,7 @@ def _failure_text(error: Exception) -> str:
 
 def _discard_output() -> None:
     """Discard buffered output, so that Python does not fail again when it exits."""
-    with suppress(OSError, ValueError):
+    with suppress(OSError, ValueError):  # standard output may have no file descriptor
         null_device = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null_device, sys.stdout.fileno())
         os.close(null_device)
@@ -187,25 +192,25 @@ def check_files(inputs: Sequence[Path | None], *outputs: Path | None) -> None:
     *outputs : Path or None
         Files that are written; ``-`` is standard output, None is no file.
     """
-    _check_one_stream(inputs, "input")
-    _check_one_stream(outputs, "output")
-    current.writes_file_to_stdout = Path("-") in outputs
     from rankwise.datasets.files import check_writable
 
+    _refuse_repeated_stream(inputs, "input")
+    _refuse_repeated_stream(outputs, "output")
+    current.writes_file_to_stdout = Path("-") in outputs
     used_files = {os.path.realpath(path) for path in inputs if path is not None}
     for path in outputs:
         if path is None or str(path) == "-":
             continue
-        file = check_writable(str(path))
-        if file in used_files:
+        real_path = check_writable(str(path))
+        if real_path in used_files:
             raise ValueError(
                 f"{path}: the output would replace an input, or another output; choose another "
                 "name."
             )
-        used_files.add(file)
+        used_files.add(real_path)
 
 
-def _check_one_stream(paths: Sequence[Path | None], stream: str) -> None:
+def _refuse_repeated_stream(paths: Sequence[Path | None], stream: str) -> None:
     if list(paths).count(Path("-")) > 1:
         raise ValueError(f"standard {stream} (-) can be only one of the files; name the others.")
 
@@ -244,9 +249,11 @@ def print_json(document: Any) -> None:
 def print_key_values(rows: Iterable[tuple[str, str]]) -> None:
     """Print names and values in two columns, without empty values."""
     rows_with_value = [(name, value) for name, value in rows if value]
-    width = max((len(name) for name, _ in rows_with_value), default=0) + 2
+    longest_name = max((len(name) for name, _ in rows_with_value), default=0)
+    start_of_values = longest_name + 2
     for name, value in rows_with_value:
-        echo(_wrapped(f"{name:<{width}}{value}", width))
+        padded_name = name.ljust(start_of_values)
+        echo(_wrapped(padded_name + value, indent=start_of_values))
 
 
 def terminal_width() -> int | None:
@@ -275,15 +282,16 @@ def print_table(table: TextTable, *, best: int | None = None) -> None:
     best : int, optional
         Row in bold print.
     """
-    header, *rows = table.lines(terminal_width())
+    lines = table.lines(terminal_width())
+    header, *rows = lines
     echo(header, bold=True)
     is_unicode = "utf" in (sys.stdout.encoding or "").lower()
-    rule = "─" if is_unicode else "-"
-    echo(rule * max(text_width(line) for line in (header, *rows)))
-    for k, row in enumerate(rows):
-        if k == best:
+    rule_character = "─" if is_unicode else "-"
+    echo(rule_character * max(text_width(line) for line in lines))
+    for number, row in enumerate(rows):
+        if number == best:
             echo(row, bold=True)
         else:
             echo(row)
-    for line in table.notes:
-        echo(_wrapped(line))
+    for note_below_table in table.notes:
+        echo(_wrapped(note_below_table))

@@ -126,7 +126,7 @@ def train(
     summary = ranker.summary()
     _note_perfect_score(summary, metric, training.X.shape[0])
     command = shlex.join(["rankwise", *sys.argv[1:]])
-    notes = training.notes(command, _chosen(summary))
+    notes = training.notes(command, _chosen_parameters(summary))
     save(fitted, output, notes=notes.as_notes())
     is_default_model = model.model == "rankrls" and training.pairs is None
     document = TrainingDocument(
@@ -187,7 +187,7 @@ def _note_perfect_score(summary: Summary, metric: str | None, n_items: int) -> N
         terminal.note(perfect_score_note(name, summary.held_out_score, n_items))
 
 
-def _chosen(summary: Summary) -> JsonObject:
+def _chosen_parameters(summary: Summary) -> JsonObject:
     """The selected parameters and their score, for the notes of the model file."""
     values = {
         **summary.parameters,
@@ -203,8 +203,10 @@ def _chosen(summary: Summary) -> JsonObject:
 
 def print_summary(document: TrainingDocument, training: TrainingSet) -> None:
     """Print the summary, the effects of nuisance columns, and the members of the model auto."""
+    from rankwise.rankers.summary import comparison_table, member_table
+
     summary = document.chosen
-    terminal.print_key_values(_lines(document, training))
+    terminal.print_key_values(_summary_lines(document, training))
     if summary.nuisance:
         rows = [
             [
@@ -217,18 +219,14 @@ def print_summary(document: TrainingDocument, training: TrainingSet) -> None:
         terminal.echo("")
         terminal.print_table(TextTable(["nuisance", "effect", "standard error"], rows))
     if summary.comparisons:
-        from rankwise.rankers.summary import comparison_table
-
         terminal.echo("")
         terminal.print_table(comparison_table(summary.comparisons))
     if summary.members:
-        from rankwise.rankers.summary import member_table
-
         terminal.echo("")
         terminal.print_table(member_table(str(summary.metric), summary.members))
 
 
-def _lines(document: TrainingDocument, training: TrainingSet) -> list[tuple[str, str]]:
+def _summary_lines(document: TrainingDocument, training: TrainingSet) -> list[tuple[str, str]]:
     """The summary as names and values."""
     lines = training.lines()
     if document.kernel:
@@ -249,21 +247,21 @@ def _lines(document: TrainingDocument, training: TrainingSet) -> list[tuple[str,
 
 def _selection_lines(summary: Summary) -> list[tuple[str, str]]:
     """Which parameters or members were selected."""
-    if summary.combine is not None:
-        n_evaluated = sum("score" in row for row in summary.members)
+    if summary.combine is not None:  # AutoRanker
+        evaluated_members = [member for member in summary.members if "score" in member]
         combination = COMBINED[summary.combine]
         return [
-            ("chosen", f"{combination} {n_evaluated} members by {summary.metric}"),
+            ("chosen", f"{combination} {len(evaluated_members)} members by {summary.metric}"),
             ("best member", summary.best_member or ""),
             *(("note", text) for text in summary.notes),
         ]
     parameters = summary.describe_parameters()
     if summary.held_out_score is None:
         return [("given", parameters)]
-    score = summary.held_out_score + 0.0  # minus zero becomes zero
+    held_out_score = summary.held_out_score + 0.0  # minus zero becomes zero
     return [
         ("chosen", f"{parameters}, of {summary.n_candidates} candidates"),
-        ("held-out score", f"{summary.metric} {score:.4f} by {summary.held_out_by}"),
+        ("held-out score", f"{summary.metric} {held_out_score:.4f} by {summary.held_out_by}"),
     ]
 
 
