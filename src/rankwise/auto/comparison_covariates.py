@@ -135,7 +135,8 @@ class ComparisonCovariates(BaseEstimator):
         if name not in covariates:
             return np.full(n_comparisons, np.nan)
         values = _broadcast(name, covariates[name], n_comparisons).astype(str)
-        position = np.minimum(np.searchsorted(labels, values), len(labels) - 1)
+        position = np.searchsorted(labels, values)  # labels are sorted
+        position = np.minimum(position, len(labels) - 1)
         is_known_label = labels[position] == values
         return np.where(is_known_label, position, np.nan)
 

@@ -107,6 +107,8 @@ class MetricWeights:
             Weights that count pairs, without each unit.
         """
         counts = counts * self.is_defined
+
+        # mean over the other units, (..., n_units, n_members)
         n_remaining = np.maximum(counts.sum(axis=-1, keepdims=True) - counts, 1)
         gradients_of_units = counts[..., None] * self.gradients
         sum_of_gradients = (counts @ self.gradients)[..., None, :]
@@ -153,5 +155,6 @@ def _mean_hessian(metric: SmoothMetric, weights: Array, mean_gradient: Array) ->
 
 def _concave_part(hessian: Array) -> Array:
     """The negative of a symmetric matrix, without its negative eigenvalues."""
+    # −H = V Λ Vᵀ becomes V max(Λ, 0) Vᵀ
     eigenvalues, eigenvectors = np.linalg.eigh(-hessian)
     return np.asarray((eigenvectors * np.maximum(eigenvalues, 0.0)) @ eigenvectors.T)

@@ -128,11 +128,15 @@ def grow_item_trees(
     def gradient_and_curvature(scores: Array) -> tuple[Array, Array]:
         differences = scores[first_row] - scores[second_row] + offset
         of_comparisons = link_derivatives(differences, comparisons.outcomes, cap=0.0)
+
+        # sums over the comparisons of each item, as the first and as the second one
         gradient_as_first = np.bincount(first_row, of_comparisons.gradient, n_rows)
         gradient_as_second = np.bincount(second_row, of_comparisons.gradient, n_rows)
         information_as_first = np.bincount(first_row, of_comparisons.information, n_rows)
         information_as_second = np.bincount(second_row, of_comparisons.information, n_rows)
         gradient = gradient_as_first - gradient_as_second
+
+        # twice the diagonal of the Hessian: a bound, since both items of a comparison move
         curvature = 2.0 * (information_as_first + information_as_second)
         return np.asarray(gradient), np.asarray(curvature)
 

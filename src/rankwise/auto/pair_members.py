@@ -135,7 +135,7 @@ def grow_pair_trees(cells: ItemCells, comparisons: ItemComparisons) -> GradientT
         of_comparisons = link_derivatives(differences, comparisons.outcomes, cap=0.0)
         gradient = np.concatenate([of_comparisons.gradient, -of_comparisons.gradient])
         information = np.concatenate([of_comparisons.information, of_comparisons.information])
-        return gradient, 2 * information
+        return gradient, 2 * information  # twice the diagonal of the Hessian: a bound
 
     X = rows_of_both_orders(cells, comparisons)
     return start_trees(X, gradient_and_curvature, pair_categorical(cells, comparisons))

@@ -105,7 +105,7 @@ class UnitSystems(NamedTuple):
         n_members = self.moments.shape[1]
         sum_of_squares = np.trace(self.grams.sum(axis=0))
         mean_square = sum_of_squares / self.pair_weights.sum() / n_members
-        if not mean_square:
+        if not mean_square:  # all columns are zero
             return 1.0
         return float(mean_square)
 
@@ -257,28 +257,37 @@ class Stacking:
 
     def _stacks(self, draws: Sequence[Indices]) -> Iterator[Stack]:
         """The stack, or the best member if that is clearly better, for each draw of units."""
-        n_draws = len(draws)
-        n_units, n_members = self._metric_of_members.shape
-        draws_per_unit = np.stack([np.bincount(drawn, minlength=n_units) for drawn in draws])
-        proposed = self._propose_weights(draws_per_unit)
+        draws_of_units = [np.bincount(drawn, minlength=self.n_units) for drawn in draws]
+        proposed = self._propose_weights(np.stack(draws_of_units))
+        metric = self._metric_of_candidates(proposed.weights_without)
 
-        # held-out metric of the stack of each draw and criterion
-        weights_without = proposed.weights_without.reshape(-1, n_units, n_members)
-        metric_of_stacks = self._hold_out.evaluate(self._held_out_scores(weights_without))
-        metric_of_stacks = metric_of_stacks.reshape(n_units, n_draws, -1)
-
-        # beside the metric of each member, (n_units, n_draws, n_criteria + n_members)
-        metric_of_members = np.repeat(self._metric_of_members[:, None], n_draws, axis=1)
-        metric = np.concatenate([metric_of_stacks, metric_of_members], axis=2)
-
-        # stacks and members are compared on the drawn units only
+        # candidates are compared on the drawn units, (n_drawn, n_draws, n_candidates)
         drawn_units = np.stack(draws, axis=1)[:, :, None]
         metric_of_drawn = np.take_along_axis(metric, drawn_units, axis=0)
         mean_of_drawn = nanmean(metric_of_drawn)
-        for k in range(n_draws):
+        for k, weights in enumerate(proposed.weights):
             yield self._stack_or_best(
-                proposed.weights[k], metric[:, k], metric_of_drawn[:, k], mean_of_drawn[k]
+                weights, metric[:, k], metric_of_drawn[:, k], mean_of_drawn[k]
             )
+
+    def _metric_of_candidates(self, weights_without: Array) -> Array:
+        """Held-out metric of the stacks of each draw, followed by that of the members.
+
+        Parameters
+        ----------
+        weights_without : ndarray of shape (n_draws, n_criteria, n_units, n_members)
+            Weights of the stacks without each unit.
+
+        Returns
+        -------
+        ndarray of shape (n_units, n_draws, n_criteria + n_members)
+            The metric in each unit.
+        """
+        n_draws, n_criteria, n_units, n_members = weights_without.shape
+        scores = self._held_out_scores(weights_without.reshape(-1, n_units, n_members))
+        metric_of_stacks = self._hold_out.evaluate(scores).reshape(n_units, n_draws, n_criteria)
+        metric_of_members = np.repeat(self._metric_of_members[:, None], n_draws, axis=1)
+        return np.concatenate([metric_of_stacks, metric_of_members], axis=2)
 
     def _propose_weights(self, counts: NDArray[np.intp]) -> ProposedWeights:
         """Weights for units that count several times, by pairs and by the requested metric.

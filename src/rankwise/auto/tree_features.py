@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -143,8 +142,12 @@ class TreeFeatures(TransformerMixin, BaseEstimator):
 
     def _value_slices(self) -> list[slice]:
         """The columns of each category and text, among those of values and words."""
-        bounds = itertools.accumulate(self.sizes, initial=0)
-        return [slice(start, end) for start, end in itertools.pairwise(bounds)]
+        slices = []
+        start = 0
+        for size in self.sizes:
+            slices.append(slice(start, start + size))
+            start += size
+        return slices
 
     def _join(
         self, X: Any, rows: Indices, groups: Any, column_scores: Array
