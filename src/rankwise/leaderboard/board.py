@@ -145,7 +145,8 @@ class Leaderboard(RankedBoard):
         """Half of the width of the interval of each item; NaN without intervals."""
         if self.spread is None:
             return np.full(len(self.items), np.nan)
-        return self.spread.quantile((1 + self.confidence) / 2) * self.spread.errors
+        quantile = self.spread.quantile((1 + self.confidence) / 2)
+        return quantile * self.spread.errors
 
     @cached_property
     def _records(self) -> WinCounts:
@@ -165,7 +166,7 @@ class Leaderboard(RankedBoard):
                 self.spread,
                 confidence=self.confidence,
                 n_effective_units=self._n_effective_units,
-                pair_units=self._pair_units,
+                pair_units=self._effective_clusters_of_pairs,
             )
         return rank_table(rated, intervals, order=self.presentation.order)
 
@@ -191,7 +192,7 @@ class Leaderboard(RankedBoard):
     @property
     def _n_effective_units(self) -> float:
         """Effective number of the units that intervals leave out; a posterior leaves out none."""
-        if self.parts is not None:
+        if self.parts is not None:  # intervals of the posterior do not leave out units
             return np.inf
         weights = self.comparisons.weight
         if self.inputs.clusters is None:
@@ -200,7 +201,7 @@ class Leaderboard(RankedBoard):
         return effective_number(np.asarray(cluster_weights, np.float64))
 
     @property
-    def _pair_units(self) -> Array | None:
+    def _effective_clusters_of_pairs(self) -> Array | None:
         """Effective number of clusters of each difference; None if clusters are many or unknown."""
         clusters = self.inputs.clusters
         leave_one_out = self.fitted.leave_one_out()

@@ -334,11 +334,11 @@ def elo_probabilities(before: PairData, later: PairData) -> dict[str, Array]:
     """
     fits = [_fit_elo(before, step) for step in ELO_STEPS]
     best = min(fits, key=lambda fit: fit.loss)
-    frozen = side_rows(later) @ best.ratings
-    followed, _ = elo_margins(later, best.step, best.ratings)
+    frozen_margins = side_rows(later) @ best.ratings
+    followed_margins, _ = elo_margins(later, best.step, best.ratings)
     return {
-        "Elo, followed": best.chances.of(followed),
-        "Elo, frozen": best.chances.of(frozen),
+        "Elo, followed": best.chances.of(followed_margins),
+        "Elo, frozen": best.chances.of(frozen_margins),
     }
 
 

@@ -108,13 +108,14 @@ class TaskLeaderboard(RankedBoard):
     def score_errors(self) -> ScoreErrors:
         """Errors of the ratings, by tasks and by seeds."""
         n_tasks = self.design.is_observed.sum(axis=1)
+        least_tasks = self.options.min_tasks * len(self.rated_table.tasks)
         baseline = None
         if self.options.baseline is not None:
             baseline = self.position(self.options.baseline)
         return ScoreErrors(
             model=self.model,
             repetitions=self.rated_table.repetitions,
-            has_enough_tasks=n_tasks >= self.options.min_tasks * len(self.rated_table.tasks),
+            has_enough_tasks=n_tasks >= least_tasks,
             baseline=baseline,
         )
 
@@ -398,20 +399,22 @@ class TaskLeaderboard(RankedBoard):
         self._check_missing_by_model("cells_to_flip")
         i, j = self._comparable(a, b)
         if self.ratings[i] < self.ratings[j]:
-            i, j = j, i
+            i, j = j, i  # model i is above
         difference = float(self.ratings[i] - self.ratings[j])
-        above = missing_excess(self.model, i, difference)
-        below = missing_excess(self.model, j, difference)
+
+        # What the missing scores of one of the models must add, or lack, to close the difference.
+        shortfall_of_upper = missing_excess(self.model, i, difference)
+        excess_of_lower = missing_excess(self.model, j, difference)
         return CellsToFlip(
             above=self.items.tolist()[i],
             below=self.items.tolist()[j],
             difference=difference,
-            n_missing_above=above.n_missing,
-            n_missing_below=below.n_missing,
-            excess=below.excess,
-            excess_in_sd=below.in_sd,
-            shortfall=above.excess,
-            shortfall_in_sd=above.in_sd,
+            n_missing_above=shortfall_of_upper.n_missing,
+            n_missing_below=excess_of_lower.n_missing,
+            excess=excess_of_lower.excess,
+            excess_in_sd=excess_of_lower.in_sd,
+            shortfall=shortfall_of_upper.excess,
+            shortfall_in_sd=shortfall_of_upper.in_sd,
         )
 
     def _check_missing_by_model(self, method: str) -> None:

@@ -188,7 +188,7 @@ def _reversed_tasks_warning(board: TaskLeaderboard) -> Iterator[str]:
     limit = norm.ppf(0.05 / board.design.n_units)
     reversed_units = []
     influence = board.influence
-    units = zip(board.unit_labels, influence.correlations, influence.n_models, strict=True)
+    units = zip(board.unit_labels, influence.correlations, influence.n_models_by_unit, strict=True)
     for label, correlation, n_models in units:
         if correlation is not None and correlation * np.sqrt(n_models - 1) < limit:
             reversed_units.append(label)

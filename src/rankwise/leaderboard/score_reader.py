@@ -200,7 +200,7 @@ class Cells(NamedTuple):
 def read_scores(frame: object, names: ScoreColumns) -> ScoreTable:
     """Return the table of a long or wide data frame."""
     columns = FrameColumns(frame)
-    _refuse_swapped(columns, names)
+    _refuse_swapped(names)
     if isinstance(names.score, (str, int)):
         return _read_long(columns, names, names.score)
     if names.task is not None:
@@ -211,7 +211,7 @@ def read_scores(frame: object, names: ScoreColumns) -> ScoreTable:
     return _read_wide(columns, names, names.score)
 
 
-def _refuse_swapped(columns: FrameColumns, names: ScoreColumns) -> None:
+def _refuse_swapped(names: ScoreColumns) -> None:
     """Refuse item= and task= if their names say that they are swapped."""
     item_is_task = str(names.item).lower() in USUAL_NAMES["task"]
     task_is_item = str(names.task).lower() in USUAL_NAMES["item"]

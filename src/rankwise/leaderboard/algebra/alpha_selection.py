@@ -109,7 +109,7 @@ def leave_one_out_errors(system: RatingSystem, alphas: Array) -> Array:
     eigenvalues = np.maximum(eigenvalues, 0.0)
 
     # Everything in the coordinates of the eigenvectors.
-    items = eigenvectors if system.X is None else system.X @ eigenvectors
+    item_rows = eigenvectors if system.X is None else system.X @ eigenvectors
     rotated_right = eigenvectors.T @ (right[regularized] - cross @ eliminated_right)
     rotated_eliminated = eliminated_gram @ eigenvectors
 
@@ -118,7 +118,7 @@ def leave_one_out_errors(system: RatingSystem, alphas: Array) -> Array:
         pairs = counts.pair[outcomes]
         omega = counts.weight[outcomes[0]]
         free_columns = system.free_columns[pairs]
-        x = _sums_over_members(counts, pairs, items) - free_columns @ rotated_eliminated
+        x = _differences_of_sides(counts, pairs, item_rows) - free_columns @ rotated_eliminated
         target = counts.target[outcomes] - free_columns @ eliminated_right
 
         # Of shape (n_unknowns, n_alphas), with the λ of the other comparisons.
@@ -132,11 +132,11 @@ def leave_one_out_errors(system: RatingSystem, alphas: Array) -> Array:
     return np.asarray(sum_of_squares / counts.total_weight)
 
 
-def _sums_over_members(counts: ComparisonCounts, pairs: Indices, items: Array) -> Array:
+def _differences_of_sides(counts: ComparisonCounts, pairs: Indices, item_rows: Array) -> Array:
     """Difference of the rows of two items; with teams, of the sums over their members."""
     if counts.teams is None:
-        return np.asarray(items[counts.first[pairs]] - items[counts.second[pairs]])
-    return np.asarray(counts.teams.select(pairs) @ items)
+        return np.asarray(item_rows[counts.first[pairs]] - item_rows[counts.second[pairs]])
+    return np.asarray(counts.teams.select(pairs) @ item_rows)
 
 
 def _blocks_of_equal_weight(counts: ComparisonCounts, n_columns: int) -> Iterator[Indices]:

@@ -86,18 +86,15 @@ class ComparisonCounts:
         cells : ndarray of shape (n_comparisons,), optional
             Circumstances of each comparison; comparisons in different cells are distinct.
         """
+        if covariates is None:
+            covariates = np.empty((data.n_pairs, 0))
+
         # Every comparison from the point of view of its item with the smaller number.
         is_reversed = data.first > data.second
         first = np.minimum(data.first, data.second)
         second = np.maximum(data.first, data.second)
-        if covariates is None:
-            covariates = np.empty((data.n_pairs, 0))
-        covariates = np.array(covariates)
-        target = np.array(data.outcome, np.float64)
-        np.negative(target, out=target, where=is_reversed)
-        np.negative(covariates, out=covariates, where=is_reversed[:, None])
-        target += 0.0  # −0 becomes 0
-        covariates += 0.0
+        target = _negate_where(is_reversed, data.outcome)
+        covariates = _negate_where(is_reversed[:, None], covariates)
 
         # One integer for each distinct pair, and one for each distinct outcome of a pair.
         n_items = len(data.items)
@@ -112,6 +109,7 @@ class ComparisonCounts:
         for column in (target, data.weight):
             codes, n_codes = _combine_codes(codes, n_codes, column)
 
+        # Distinct codes increase, so the outcomes of a pair follow each other.
         distinct = _distinct_codes(codes, n_codes)
         outcome_rows = distinct.position
         is_new_pair = np.diff(pair_codes[outcome_rows], prepend=-1) > 0
@@ -176,7 +174,7 @@ class ComparisonCounts:
 
     def sum_by_edge(self, values: Array) -> Array:
         """Sum values of the distinct pairs over every two sides, along the last axis."""
-        if len(self.edges) == len(self.first):
+        if len(self.edges) == len(self.first):  # every two sides are one distinct pair
             return values
         return np.asarray(np.add.reduceat(values, self.edges, axis=-1))
 
@@ -213,9 +211,11 @@ class ComparisonCounts:
         """
         if self.teams is not None:
             return self.teams.components
+        ones = np.ones(len(self.first))
         shape = (self.n_items, self.n_items)
-        met = sp.coo_matrix((np.ones(len(self.first)), (self.first, self.second)), shape)
-        return number_by_size(connected_components(met, directed=False)[1])
+        adjacency = sp.coo_matrix((ones, (self.first, self.second)), shape)
+        _, labels = connected_components(adjacency, directed=False)
+        return number_by_size(labels)
 
     def center(self, ratings: Array) -> Array:
         """Subtract the mean of each component, along the first axis."""
@@ -238,6 +238,14 @@ class _DistinctCodes(NamedTuple):
     position: Indices
     occurrences: Indices
     number: Indices
+
+
+def _negate_where(condition: NDArray[np.bool_], values: Array) -> Array:
+    """Return a copy with the sign changed where the condition holds, without −0."""
+    negated = np.array(values, np.float64)
+    np.negative(negated, out=negated, where=condition)
+    negated += 0.0  # −0 becomes 0
+    return negated
 
 
 def _combine_codes(codes: Indices, n_codes: int, values: Array | Indices) -> tuple[Indices, int]:
@@ -263,7 +271,8 @@ def _combine_codes(codes: Indices, n_codes: int, values: Array | Indices) -> tup
 def _distinct_codes(codes: Indices, n_codes: int) -> _DistinctCodes:
     """Return the distinct codes, by counting if their upper bound is small."""
     n = len(codes)
-    if n_codes > 4 * n:
+    has_many_possible_codes = n_codes > 4 * n
+    if has_many_possible_codes:  # sort the codes instead of counting each possible one
         _, position, number, occurrences = np.unique(
             codes, return_index=True, return_inverse=True, return_counts=True
         )

@@ -125,10 +125,12 @@ class LeaveOneOut:
         if len(comparisons) > self.system.n_unknowns:
             return self._change_by_solve(pairs, weights, weighted_residuals)
 
+        # Woodbury's formula: a system of the size of the removed comparisons.
         D = self.system.rows(pairs)
         influence = D @ self.inverse  # (n_removed, n_unknowns)
-        one_minus_hat = np.eye(len(pairs)) - weights[:, None] * (D @ influence.T)  # I − W D A⁻¹ Dᵀ
-        return np.asarray(np.linalg.solve(one_minus_hat, weighted_residuals) @ influence)
+        hat_matrix = weights[:, None] * (D @ influence.T)  # W D A⁻¹ Dᵀ
+        held_out = np.linalg.solve(np.eye(len(pairs)) - hat_matrix, weighted_residuals)
+        return np.asarray(held_out @ influence)
 
     def _change_by_solve(self, pairs: Indices, weights: Array, weighted_residuals: Array) -> Array:
         n_pairs = len(self.margins)
@@ -173,7 +175,8 @@ def jackknife_covariance(
         covariance = _leave_out_covariance(leave_one_out, clusters, has_few_data)
         root = factor_covariance(covariance)
         n_independent = n_units
-    root *= np.sqrt(max(1, n_units - 1) / n_units)
+    jackknife_factor = max(1, n_units - 1) / n_units
+    root *= np.sqrt(jackknife_factor)
 
     ratings_root, effects_root = system.ratings_and_effects(root)
     return CovarianceRoot(

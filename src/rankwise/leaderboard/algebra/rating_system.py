@@ -120,7 +120,8 @@ class RatingSystem(ComparisonDesign):
         degrees = weights_on_first + np.bincount(counts.second, weights, n_items)
         values = np.concatenate([degrees, -counts.sum_by_edge(weights)])
         laplacian = copy(self._laplacian_positions)
-        laplacian.data = values[laplacian.data]
+        positions_in_values = laplacian.data
+        laplacian.data = values[positions_in_values]
         if self.basis is None:
             return laplacian
         return self._transposed_basis @ (laplacian @ self.basis)
@@ -161,7 +162,7 @@ class RatingSystem(ComparisonDesign):
         the matrix does not depend on λ.
         """
         teams = self.counts.teams
-        if teams is None:
+        if teams is None:  # the ratings of a component, changed by the same number
             return component_projection(self.counts.components)
         return np.asarray(teams.null_space @ teams.null_space.T)
 

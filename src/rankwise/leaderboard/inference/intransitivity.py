@@ -181,7 +181,7 @@ class CircleTest:
         """Whether there are circles, repeats, and a board small enough to be simulated."""
         if not self.n_circles or not self.n_repeats:
             return False
-        if self.model.outcome_curve is None:
+        if self.model.outcome_curve is None:  # the F distribution, without simulated boards
             return True
         n_outcomes = N_DRAWS * len(self.counts.target)
         return n_outcomes <= MOST_DRAWS and self.counts.n_items <= DENSE_LIMIT

@@ -55,7 +55,7 @@ def masking_test(model: AdditiveModel, is_rated: Mask, variances: Array) -> Mask
         Variances of the differences by the jackknife; the last row is the reference.
     """
     observed = model.design.is_observed
-    is_complete = observed.all(axis=1) & is_rated
+    is_complete = observed.all(axis=1) & is_rated  # models with a score on every task
     n_complete = int(is_complete.sum())
     if model.design.is_complete or n_complete < LEAST_COMPLETE:
         return None

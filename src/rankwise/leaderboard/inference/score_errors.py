@@ -63,14 +63,16 @@ class ScoreErrors:
         reference = np.zeros(self.model.design.n_models)
         if self.baseline is not None:
             reference[self.baseline] = 1.0
-        elif self.model.components.max() == 0 and self.is_ranked.any():
+            return reference
+        has_one_component = self.model.components.max() == 0
+        if has_one_component and self.is_ranked.any():  # the mean of the ranked models
             reference[self.is_ranked] = 1 / self.is_ranked.sum()
         return reference
 
     @cached_property
     def left_out(self) -> LeaveTaskOut:
         """Changes of the ratings by each unit."""
-        return self.jackknife.leave_out(self.reference)
+        return self.jackknife.leave_out_each_unit(self.reference)
 
     @cached_property
     def by_tasks(self) -> StudentErrors:

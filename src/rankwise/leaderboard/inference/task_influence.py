@@ -49,7 +49,7 @@ class UnitInfluence:
         return shares_of(self.left_out.unit_shares)
 
     @cached_property
-    def n_models(self) -> Indices:
+    def n_models_by_unit(self) -> Indices:
         """Number of ranked models with a score in each unit."""
         design = self.model.design
         is_observed = design.is_observed[self._ranked_models]

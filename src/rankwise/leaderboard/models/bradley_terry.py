@@ -51,9 +51,10 @@ def tie_parameter(counts: ComparisonCounts, ties: str, curve: OutcomeCurve) -> f
     """Return ν of Davidson's model; None if ties are half a win or all outcomes are ties."""
     if curve.likelihood.has_parameter:
         return float(np.exp(curve.theta))
-    if ties == "half" or (counts.target == 0).all():
+    has_only_ties = (counts.target == 0).all()
+    if ties == "half" or has_only_ties:
         return None
-    return 0.0
+    return 0.0  # no ties
 
 
 class BradleyTerry:
@@ -121,14 +122,14 @@ class BradleyTerry:
         losses = np.empty(len(alphas))
         start = None
         for k in reversed(range(len(alphas))):  # each search starts at the solution before
-            solution = self._minimize(float(alphas[k]), start)
+            solution = self._fit_unknowns(float(alphas[k]), start)
             start = solution.unknowns
             losses[k] = self.held_out_log_loss()
         return losses
 
     def fit(self, alpha: float) -> Self:
         """Estimate ratings and effects by Newton's method."""
-        self._minimize(alpha)
+        self._fit_unknowns(alpha)
         ratings, self.effects = self.system.ratings_and_effects(self.unknowns)
         self.ratings = self._origin.center(ratings)
         return self
@@ -137,7 +138,7 @@ class BradleyTerry:
     def _origin(self) -> RatingOrigin:
         return RatingOrigin.of(self.counts, self.system)
 
-    def _minimize(self, alpha: float, start: Array | None = None) -> Point:
+    def _fit_unknowns(self, alpha: float, start: Array | None = None) -> Point:
         self.alpha = alpha
         problem = PairLikelihood(self.system, self.likelihood, alpha)
         if start is None:
@@ -348,15 +349,18 @@ def _sets_of_members(
     The comparisons of a member who only won or only lost are removed, until every remaining member
     has won and lost.
     """
-    remaining = first_scored | second_scored
-    while True:  # remove the comparisons of items that only won or only lost the remaining ones
-        won = counts.sum_by_item(first_scored & remaining, second_scored & remaining)
-        lost = counts.sum_by_item(second_scored & remaining, first_scored & remaining)
-        is_one_sided = (won == 0) != (lost == 0)
-        removed = remaining & counts.has_member(is_one_sided)
-        if not removed.any():
+    is_remaining = first_scored | second_scored  # of each distinct pair
+    while True:
+        # Remove the comparisons of members who only won, or only lost, the remaining ones.
+        first_won = first_scored & is_remaining
+        second_won = second_scored & is_remaining
+        n_won = counts.sum_by_item(first_won, second_won)
+        n_lost = counts.sum_by_item(second_won, first_won)
+        is_one_sided = (n_won == 0) != (n_lost == 0)
+        is_removed = is_remaining & counts.has_member(is_one_sided)
+        if not is_removed.any():
             break
-        remaining &= ~removed
-    if remaining.all():
+        is_remaining &= ~is_removed
+    if is_remaining.all():
         return teams.components
-    return determined_sets(teams.select(np.flatnonzero(remaining)))
+    return determined_sets(teams.select(np.flatnonzero(is_remaining)))

@@ -216,6 +216,8 @@ class PlackettLuce:
         check_matrix_fits(4 * n_items, n_items, "the covariance", "use intervals=False")
         all_items = np.ones(n_items, bool)
         hessian = self._hessian(ratings, all_items)
+
+        # The projection makes it invertible, and changes no difference within a component.
         mean_diagonal = hessian.trace() / n_items
         matrix = hessian + mean_diagonal * component_projection(self.counts.components)
         diagonal = np.arange(n_items)

@@ -221,15 +221,16 @@ class RatingComponents:
 
         # Of a context without a level, the share of each level among the comparisons.
         selected_levels = self.selected_levels(context)
-        for k, labels in enumerate(self.levels.values()):
+        for context_number, labels in enumerate(self.levels.values()):
             n_levels = len(labels)
-            level_weights = np.zeros(n_levels)
-            if selected_levels[k] < 0:
-                n_comparisons = np.bincount(self.level_codes[k], minlength=n_levels)
-                level_weights[:] = n_comparisons / len(self.level_codes[k])
+            level = selected_levels[context_number]
+            if level < 0:
+                codes = self.level_codes[context_number]
+                level_weights = np.bincount(codes, minlength=n_levels) / len(codes)
             else:
-                level_weights[selected_levels[k]] = 1.0
-            first_offset = self.first_offset[k]
+                level_weights = np.zeros(n_levels)
+                level_weights[level] = 1.0
+            first_offset = self.first_offset[context_number]
             weights[first_offset : first_offset + n_levels] = level_weights
         return np.asarray(weights)
 
@@ -249,35 +250,36 @@ class RatingComponents:
     def selected_levels(self, context: object) -> list[int]:
         """Number of the level of each context; −1 for contexts without a level."""
         if isinstance(context, Mapping):
-            label_of = dict(context)
+            label_by_context = dict(context)
         elif context is None:
-            label_of = {}
+            label_by_context = {}
         elif len(self.levels) == 1:
-            label_of = dict.fromkeys(self.levels, context)
+            label_by_context = dict.fromkeys(self.levels, context)
         else:
             names = ", ".join(self.levels) or "none"
             raise ValueError(
                 f"context={context!r}, but the contexts of the board are: {names}; pass a dict."
             )
-        codes = []
+        level_numbers = []
         for name, levels in self.levels.items():
-            label = label_of.get(name)
+            label = label_by_context.get(name)
             labels = levels.tolist()
             if label is None:
-                codes.append(-1)
+                level_numbers.append(-1)
             elif label in labels:
-                codes.append(labels.index(label))
+                level_numbers.append(labels.index(label))
             else:
                 raise ValueError(
                     f"{name} is {label!r}; the levels of the board are "
                     f"{join_words(map(repr, labels))}."
                 )
-        return codes
+        return level_numbers
 
 
 def _place_knots(days: Array, tau: float) -> Array:
     """Return evenly spaced knots, a few for each τ."""
     first = days.min()
     last = max(days.max(), first + 0.1 * tau)  # all comparisons may be of one day
-    n_knots = 1 + int(np.ceil(KNOTS_PER_TAU * (last - first) / tau))
-    return np.linspace(first, last, min(max(n_knots, 2), MOST_KNOTS))
+    n_intervals = int(np.ceil(KNOTS_PER_TAU * (last - first) / tau))
+    n_knots = min(max(1 + n_intervals, 2), MOST_KNOTS)
+    return np.linspace(first, last, n_knots)

@@ -244,9 +244,10 @@ class AdditiveModel:
         """Completed mean of each model: the weighted mean of its fitted scores on all tasks."""
         ratings = self.effects.copy()
         for component in range(int(self.components.max()) + 1):
-            tasks = self.task_components == component
-            mean_effect = np.average(self.task_effects[tasks], weights=self.design.weights[tasks])
-            ratings[self.components == component] += mean_effect
+            is_task = self.task_components == component
+            is_model = self.components == component
+            weights = self.design.weights[is_task]
+            ratings[is_model] += np.average(self.task_effects[is_task], weights=weights)
         return ratings
 
     @property
@@ -308,7 +309,7 @@ class TaskJackknife:
                     is_connected[models] = False
         return is_connected
 
-    def _inverses(self) -> Iterator[tuple[UnitKind, Array]]:
+    def _inverses_without_units(self) -> Iterator[tuple[UnitKind, Array]]:
         """Yield ``(L − L_u)⁺`` for a unit u of each kind."""
         design = self.model.design
         laplacian = design.laplacian(design.weights)
@@ -316,7 +317,7 @@ class TaskJackknife:
             laplacian_without_unit = laplacian - design.laplacian(design.weights, kind.tasks)
             yield kind, laplacian_inverse(laplacian_without_unit, components)
 
-    def leave_out(self, reference: Array) -> LeaveTaskOut:
+    def leave_out_each_unit(self, reference: Array) -> LeaveTaskOut:
         """Compute the changes of all effects, and how much each unit adds to their variances.
 
         Parameters
@@ -340,7 +341,10 @@ class TaskJackknife:
         total_variances = np.zeros((n_rows, n_rows))
         total_squares = np.zeros((n_rows, n_rows))
         unit_shares = np.empty(design.n_units)
-        for kind, inverse in self._inverses():
+        for (
+            kind,
+            inverse,
+        ) in self._inverses_without_units():  # units of a kind have the same variances
             changes[:, kind.units] = _append_reference(
                 inverse @ gradients[:, kind.units], reference
             )
@@ -354,7 +358,12 @@ class TaskJackknife:
             n_units = len(kind.units)
             total_variances += n_units * variances
             total_squares += n_units * variances**2
-        return LeaveTaskOut(changes, total_variances, total_squares, unit_shares)
+        return LeaveTaskOut(
+            changes=changes,
+            variances=total_variances,
+            squared_variances=total_squares,
+            unit_shares=unit_shares,
+        )
 
     def _gradient_covariance(self, kind: UnitKind, effect_covariance: Array) -> Array:
         """Covariance of ``d_u − L_u r`` if the errors of all cells have variance 1.
