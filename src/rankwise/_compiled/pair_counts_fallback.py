@@ -104,6 +104,7 @@ def _sum_violated_values(
     scores: Numbers, level: Levels, starts: Indices, values: Numbers
 ) -> tuple[Numbers, Numbers]:
     """Sums of the values over the violated pairs that each item loses and wins."""
+    # a pair is violated if the item of the higher level is not better by at least 1
     n_items = len(scores)
     sizes = np.diff(starts, append=n_items)
     group = np.repeat(np.arange(len(starts)), sizes)
@@ -157,6 +158,7 @@ def _sum_lower(
     0 are moved before those with a 1, and both keep their order: items with equal higher bits
     remain neighbors.
     """
+    # a wavelet matrix: from the highest bit on, items with a 0 move before those with a 1
     total = np.zeros(len(bound), dtype=values.dtype)
     n_bits = int(level.max(initial=0)).bit_length()
     for bit in reversed(range(n_bits)):

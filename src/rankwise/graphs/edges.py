@@ -97,7 +97,8 @@ def _replace_names(
             raise ValueError("items contains a name twice; names of items must be distinct.")
     winner_names = np.asarray(winner)
     loser_names = np.asarray(loser)
-    if not (_is_text(winner_names) and _is_text(loser_names)):
+    are_row_numbers = not (_is_text(winner_names) and _is_text(loser_names))
+    if are_row_numbers:
         return winner, loser, item_names
     if item_names is None:
         item_names = np.unique(np.r_[winner_names.astype(np.str_), loser_names.astype(np.str_)])

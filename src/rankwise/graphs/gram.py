@@ -114,7 +114,7 @@ def shift_of_columns(R: Any) -> Array | None:
     mean = sample.mean(axis=0)
     mean_square = (sample**2).mean(axis=0)
     is_far_from_zero = mean**2 > MAX_MEAN_SHARE * mean_square
-    if not is_far_from_zero.any():
+    if not is_far_from_zero.any():  # a shift gains nothing
         return None
     return np.asarray(mean)
 
@@ -218,18 +218,19 @@ def _scatter_of_rows(rows: _WeightedRows) -> tuple[Array, Array, Array]:
     a parent), a second pass adds up the squares of centered rows, where nothing cancels.
     """
     shift = shift_of_columns(rows.R)
-    gram = _add_all_rows(rows, shift)
-    moment = gram.moment
+    sums = _add_all_rows(rows, shift)
+    moment = sums.moment
     if shift is not None:  # Rᵀ t of the rows before the shift
         moment += np.outer(shift, rows.columns_of_target.sum(axis=0))
-    means = gram.means
-    squares_of_means = gram.squares_of_means()
-    largest_squares = MAX_MEAN_SHARE * np.diagonal(gram.squares)
-    would_cancel = np.diagonal(squares_of_means) > largest_squares
+
+    # scatter around the means of the parents: Σ w x xᵀ − Σ w n μ μᵀ
+    means = sums.means
+    squares_of_means = sums.squares_of_means()
+    would_cancel = np.diagonal(squares_of_means) > MAX_MEAN_SHARE * np.diagonal(sums.squares)
     if would_cancel.any():
         scatter = _add_all_rows(rows, shift, centers=means).squares
     else:
-        scatter = gram.squares - squares_of_means
+        scatter = sums.squares - squares_of_means
     if rows.has_equal_weights:
         scatter *= rows.partition.weight[0]
     return scatter, moment.reshape(len(scatter), *rows.target.shape[1:]), means
@@ -286,6 +287,7 @@ def plain_system(R: Any, target: Array, row_weight: Array | None = None) -> tupl
 
     Dense R is read a block of rows at a time.
     """
+    # Rᵀ D R and Rᵀ t with the weights D of the rows
     if sp.issparse(R):
         weighted_R = R
         if row_weight is not None:

@@ -104,6 +104,7 @@ class LevelRoot(GraphRoot):
         """
         if self._root_weight is not None or FEW_LEVELS * len(self._levels.group) > len(K):
             return super().sandwich(K)
+        # N = diag(scale) + one row per level, so N K N has four terms
         level_of_item = self._levels.of_item
         scale = self._factors[0][level_of_item]  # S
         U = self._constants_of_levels(K, self._factors)  # (n_levels, n_items)
@@ -123,6 +124,7 @@ class LevelRoot(GraphRoot):
 
     def _scale_components(self, V: Array, factors: Array) -> Array:
         """The sum of the three components of V, each times its factor."""
+        # of v − level mean, level mean − group mean, and group mean: factor · v + constant
         level_of_item = self._levels.of_item
         within, _, _ = factors
         out: Array = V * row_factors(within, V)[level_of_item]
@@ -132,6 +134,7 @@ class LevelRoot(GraphRoot):
 
     def _constants_of_levels(self, V: Array, factors: Array) -> Array:
         """Constant of each level that is added to the factor of the level times V."""
+        # within (v − level mean) + between (level mean − group mean) + of_group_means group mean
         within, between, of_group_means = (row_factors(factor, V) for factor in factors)
         level_mean, group_mean = self._levels.means(V, self._root_weight)
         constants: Array = (between - within) * level_mean
@@ -193,7 +196,7 @@ class CholeskyRoot(GraphRoot):
         out = np.zeros_like(d)
         for items, F in self._blocks:
             rank = len(items)
-            if F[-1, -1] == 0:
+            if F[-1, -1] == 0:  # the last row of the system follows from the others
                 rank -= 1
             if rank:
                 rows = items[:rank]
@@ -204,6 +207,7 @@ class CholeskyRoot(GraphRoot):
 
     def sandwich(self, K: Array) -> Array:
         """``Fᵀ K F``, written to the symmetric matrix K."""
+        # Fᵀ K F for a block-diagonal F, first the rows and then the columns
         for items, F in self._blocks:
             K[items] = F.T @ K[items]
         for items, F in self._blocks:

@@ -47,6 +47,7 @@ class LevelLaplacian:
     @classmethod
     def of_all_pairs(cls, groups_as_levels: Levels, pair_weights: Array) -> LevelLaplacian:
         """All pairs of each group; the levels are the groups."""
+        # factors of v − level mean, and of level mean − group mean, which are equal here
         within = pair_weights * groups_as_levels.group_size
         between = np.zeros(groups_as_levels.n_groups)
         return cls(groups_as_levels, pair_weights, within, between, joins_levels=True)
@@ -54,12 +55,14 @@ class LevelLaplacian:
     @classmethod
     def of_different_levels(cls, levels: Levels, pair_weights: Array) -> LevelLaplacian:
         """The pairs of each group whose items have different levels."""
+        # factors of v − level mean, and of level mean − group mean
         within = pair_weights[levels.group] * levels.weight_of_other_levels
         between = (pair_weights * levels.group_size)[levels.group]
         return cls(levels, pair_weights, within, between, joins_levels=False)
 
     def product(self, V: Array, out: Array | None = None) -> Array:
         """``L V`` in O(n_items) for each column; written to `out` if given, which may be V."""
+        # w (within (v − level mean) + between (level mean − group mean)) of each item
         levels = self.levels
         if self.joins_levels:  # each group is one level
             means_of_groups = group_means(V, levels.of_item, levels.size, levels.weight)
@@ -81,12 +84,14 @@ class LevelLaplacian:
 
     def root(self, scale: float, shift: float) -> LevelRoot:
         """F with ``F Fᵀ = scale L + shift D``, D the weights of the items."""
+        # factors of the components of a vector: see `product`; D multiplies all of them by 1
         within = scale * self.within + shift
         between = scale * self.between + shift
         return LevelRoot(self.levels, within, between, shift)
 
     def gram(self, R: Any, t: Array) -> tuple[Array, Array]:
         """``Rᵀ L R`` and ``Rᵀ t`` of dense R in one pass over blocks of rows."""
+        # scatter of the items around their levels, and of the levels around their groups
         levels = self.levels
         group_factors = self.pair_weights * levels.group_size
         if levels.n_levels == levels.n_items:  # every level is one item, its own mean

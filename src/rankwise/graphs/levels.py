@@ -114,6 +114,7 @@ def find_levels(
     scores: Array, group: Indices, n_groups: int, weight: Array | None = None
 ) -> Levels:
     """Levels of the distinct pairs (group, score)."""
+    # items by group and score; a level starts where one of them changes
     order = np.argsort(scores)
     if n_groups > 1:
         group_sizes = np.bincount(group, minlength=n_groups)

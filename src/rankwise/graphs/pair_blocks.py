@@ -196,6 +196,7 @@ def _sort_items(graph: ScoreGraph) -> _SortedItems:
     order = np.lexsort((y, graph.groups))
     starts_group = np.diff(graph.groups[order], prepend=-1) != 0
     starts_level = starts_group | (np.diff(y[order], prepend=0.0) != 0)
+    # for each position the first one of the same group, and of the same group and score
     position = np.arange(graph.n_items)
     group_start = np.maximum.accumulate(np.where(starts_group, position, 0))
     level_start = np.maximum.accumulate(np.where(starts_level, position, 0))
@@ -207,6 +208,7 @@ def _blocks_of_scores(graph: ScoreGraph) -> Iterator[PairBlock]:
 
     If ties are excluded, these are the items of lower score only.
     """
+    # the partners of an item are the items of its group before it in the order of their scores
     order, group_start, level_start = _sort_items(graph)
     partners_stop = level_start
     if graph.ties == "include":

@@ -130,7 +130,8 @@ class ScoreGraph(PreferenceGraph):
     def _has_one_clique(self) -> bool:
         if self.ties == "exclude" or self.n_groups > 1:
             return False
-        return self.item_weights is None or bool((self.item_weights > 0).all())
+        all_items_have_weight = self.item_weights is None or (self.item_weights > 0).all()
+        return bool(all_items_have_weight)
 
     def _set_pairs(self) -> None:
         """Find the levels; count and weigh the pairs of each group."""
@@ -176,6 +177,7 @@ class ScoreGraph(PreferenceGraph):
 
     def _weight_of_groups(self) -> Array:
         """Sum of the products of item weights over the pairs of each group."""
+        # Σ w_i w_j over the pairs is half the sum of w_i times the weight of the partners of i
         levels = self.levels
         weight = self.item_weights
         if weight is None:
@@ -198,9 +200,9 @@ class ScoreGraph(PreferenceGraph):
     @property
     def squared_magnitude(self) -> float:
         """Σ ω δ²: the number of pairs for the sign cost, else yᵀ d since δ = y_i − y_j."""
-        if self.cost == "sign":
+        if self.cost == "sign":  # every δ is 1
             return self.total_weight
-        return float(np.sum(self._centered_scores() * self.divergence))
+        return float(np.sum(self._centered_scores() * self.divergence))  # Σ ω (y_i − y_j)² = yᵀ d
 
     @cached_property
     def divergence(self) -> Array:
@@ -226,6 +228,7 @@ class ScoreGraph(PreferenceGraph):
     @cached_property
     def components(self) -> Indices:
         """Connected component of each item; every item without a pair is a component."""
+        # a group is one component, but every item without a pair is a component of its own
         is_connected = (self._n_pairs_of_group > 0)[self.groups]
         if self.item_weights is not None:
             is_connected &= self.item_weights > 0

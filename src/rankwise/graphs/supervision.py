@@ -110,10 +110,10 @@ def make_target(
         is_lossless = (text_labels == labels).all()  # NumPy drops zero bytes at the end
         if is_lossless:
             labels = text_labels
-    are_kept = labels.dtype.kind in "iuU"  # integers and text
-    if are_kept:
+    is_integer_or_text = labels.dtype.kind in "iuU"
+    if is_integer_or_text:
         item_labels = labels[encoded.codes]
-    else:
+    else:  # a structured array cannot hold labels of any kind: replace them by codes
         item_labels = encoded.codes
     return _join_target(scores, item_labels, sample_weight)
 

@@ -134,8 +134,10 @@ class SurvivalGraph(PreferenceGraph):
     def divergence(self) -> Array:
         """Weight of the earlier events, minus that of the later items of an event."""
         levels = self.levels
-        difference = levels.earlier_events - levels.is_event * levels.later
-        return levels.to_items(levels.weight * levels.to_positions(difference))
+        weight_of_losers = levels.earlier_events
+        weight_of_winners = levels.is_event * levels.later
+        difference = levels.to_positions(weight_of_losers - weight_of_winners)
+        return levels.to_items(levels.weight * difference)
 
     @cached_property
     def degrees(self) -> Array:
@@ -146,6 +148,7 @@ class SurvivalGraph(PreferenceGraph):
     @cached_property
     def components(self) -> Indices:
         """Connected component: all items of a group that are in a pair; others are alone."""
+        # a group is one component, but every item without a pair is a component of its own
         label_of_single_item = self.n_groups + np.arange(self.n_items)
         labels = np.where(self.degrees > 0, self.groups, label_of_single_item)
         _, component = np.unique(labels, return_inverse=True)
@@ -164,8 +167,8 @@ class SurvivalGraph(PreferenceGraph):
         ndarray
             The product, of the shape of V.
         """
-        root = SurvivalRoot(self.levels, 1.0)
-        return root.apply(root.adjoint(V))
+        F = SurvivalRoot(self.levels, scale=1.0)
+        return F.apply(F.adjoint(V))
 
     def root(self, scale: float = 1.0, shift: float = 0.0) -> GraphRoot:
         """F with ``F Fᵀ = scale L + shift D``; products cost O(n_items) if shift is 0.
@@ -203,6 +206,7 @@ class SurvivalGraph(PreferenceGraph):
         """
         if sp.issparse(R):
             return super().system(R, t)
+        # Rᵀ L R is the sum of squares of the rows of Fᵀ R with F Fᵀ = L
         n_columns = R.shape[1]
         gram = np.zeros((n_columns, n_columns))
         moment = np.zeros((n_columns, *t.shape[1:]))

@@ -53,6 +53,7 @@ class TimeLevels:
     def __init__(
         self, time: Array, event: NDArray[np.bool_], groups: Groups, weight: Array | None
     ) -> None:
+        # a level starts where the group, the time or the event changes
         self.order = _latest_first(time, event, groups)
         sorted_time = time[self.order]
         sorted_event = event[self.order]
@@ -68,6 +69,7 @@ class TimeLevels:
         self.group_bounds = np.searchsorted(level_groups, np.arange(groups.n_groups + 1))
         self.is_weighted = weight is not None
         self.weight = weights_or_ones(weight, len(time))[self.order]
+        # weights by level
         self.size = self.sum(self.weight)
         self.later = self.sum_later(self.size)
         self.earlier_events = self.sum_earlier(self.size * self.is_event)
@@ -123,7 +125,8 @@ def _latest_first(time: Array, event: NDArray[np.bool_], groups: Groups) -> Indi
     """Items by group and falling time; at equal times censored items first."""
     order = np.ascontiguousarray(np.argsort(time)[::-1])
     sorted_time = time[order]
-    if (sorted_time[1:] == sorted_time[:-1]).any():
+    has_equal_times = (sorted_time[1:] == sorted_time[:-1]).any()
+    if has_equal_times:  # at equal times censored items come first; this sort is slower
         order = np.lexsort((event, -time))
     if groups.n_groups > 1:
         order = sort_by_group(order, groups.codes.astype(np.int32), groups.starts)
@@ -152,6 +155,7 @@ class SurvivalRoot(GraphRoot):
 
     def apply(self, V: Array) -> Array:
         """``F V``."""
+        # F is the transpose of v ↦ √w (inner (v − level mean) + outer (level mean − later mean))
         levels = self._levels
         sorted_V = self._sort(V)
         level_mean = self._level_means(self._root_weight * sorted_V)
@@ -174,6 +178,7 @@ class SurvivalRoot(GraphRoot):
 
     def solve(self, d: Array) -> Array:
         """A vector b with ``F b = d``, for d in the range of F."""
+        # invert `apply` from the earliest level on
         levels = self._levels
         sorted_d = self._sort(d)
         level_mean = self._level_means(sorted_d)
@@ -191,10 +196,11 @@ class SurvivalRoot(GraphRoot):
 
     def solve_adjoint(self, r: Array) -> Array:
         """A vector f with ``Fᵀ f = r``, for r in the range of Fᵀ."""
+        # r = √w (inner (f − level mean) + outer (level mean − later mean))
         levels = self._levels
         sorted_r = self._sort(r)
         level_mean = self._level_means(self._root_weight * sorted_r)
-        # φ − M of each level, and from these M, by substitution from the latest level on
+        # level mean − later mean of f, and from these the later means, from the latest level on
         mean_difference = reciprocal_or_zero(self._outer) * level_mean
         share_of_level = levels.size * reciprocal_or_zero(levels.size + levels.later)
         later_mean = levels.sum_later(share_of_level[:, None] * mean_difference)
@@ -237,7 +243,7 @@ class WhitenedRows:
         self._levels = levels
         self._R = R
         self._shift = shift_of_columns(R)
-        # factors of φ: see `SurvivalRoot`
+        # factors of row − level mean, and of level mean − later mean: see `SurvivalRoot`
         self._inner = np.sqrt(levels.degree)
         self._outer = np.sqrt(levels.coupling * levels.later)
         n_items = len(levels.order)
@@ -300,7 +306,7 @@ class WhitenedRows:
         self, block: slice, level_mean: Array, level_sum: Array, sum_of_later_rows: Array
     ) -> tuple[Array, Array]:
         """``√(h S) (φ − M)`` of each level, and the sum of later rows for the next block."""
-        # sums of the later levels of the group, computed in the array of the result
+        # outer (level mean − later mean); first the sums of the later levels of the group
         starts_group = self._starts_group[block]
         rows = np.empty_like(level_sum)
         rows[0] = sum_of_later_rows

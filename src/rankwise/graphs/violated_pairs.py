@@ -175,6 +175,7 @@ class ViolatedOrderedPairs:
         can_lose = self._pairs.can_lose
         if can_lose is None:
             return self._sweep(values)
+        # items that cannot lose are in pairs as winners only
         sum_over_winners, _ = self._sweep(values)
         _, sum_over_losers = self._sweep(np.where(can_lose, values, 0.0))
         return np.where(can_lose[self._order], sum_over_winners, 0.0), sum_over_losers
@@ -221,8 +222,10 @@ class PairCounts(NamedTuple):
 
     def sum_by(self, codes: Indices, n_codes: int) -> PairCounts:
         """Sums of the entries of each code."""
-        sums = [np.bincount(codes, counts, n_codes).astype(np.float64) for counts in self]
-        return PairCounts(*sums)
+        total, discordant, tied = (
+            np.bincount(codes, counts, n_codes).astype(np.float64) for counts in self
+        )
+        return PairCounts(total, discordant, tied)
 
 
 def count_ordered_pairs(
@@ -275,7 +278,8 @@ def count_ordered_pairs(
     not_discordant = weigh_violated(-margin)
     tied = np.maximum(not_concordant + not_discordant - total, 0.0)
     discordant = total - not_discordant
-    as_loser, as_winner = map(PairCounts, total, discordant, tied)
+    as_loser = PairCounts(total[0], discordant[0], tied[0])
+    as_winner = PairCounts(total[1], discordant[1], tied[1])
     return as_loser, as_winner
 
 

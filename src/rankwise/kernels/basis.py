@@ -117,6 +117,7 @@ def basis_root(K_bb: Array) -> Array:
     and 42, and U w are the coefficients of the basis items.
     """
     with allow_threads(len(K_bb) ** 3):
+        # U = V diag(eigenvalues)^(−½) has U Uᵀ = K_bb⁺, the pseudoinverse
         eigenvalues, vectors = scipy.linalg.eigh(K_bb)  # in ascending order
     rounding_error = eigenvalues[-1] * len(eigenvalues) * np.finfo(float).eps
     is_positive = eigenvalues > rounding_error

@@ -169,7 +169,7 @@ def _shift_to_mean(X: Array, Y: Array | None) -> tuple[Array, Array | None]:
 
 def _objects(X: Matrix) -> Sequence[Any]:
     """The items of a kernel of objects: entries of the only column, or rows of several columns."""
-    if X.shape[1] == 1:
+    if X.shape[1] == 1:  # such as texts
         return list(X[:, 0])
     return list(X)
 

@@ -203,6 +203,7 @@ def _factor_kernel(K: Array, item_features: KernelFeatures) -> SolverInput:
     are not pivots are zero before centering. A matrix that is not positive semidefinite is factored
     by its eigenvectors instead. K is overwritten.
     """
+    # K = R Rᵀ by a pivoted Cholesky factorization, which overwrites K
     K = center_kernel(K)
     first_equal_row = first_equal_rows(K)
     diagonal = np.diagonal(K).copy()
@@ -213,6 +214,7 @@ def _factor_kernel(K: Array, item_features: KernelFeatures) -> SolverInput:
     if first_equal_row is not None:
         R = R[first_equal_row]
 
+    # compare R Rᵀ and K by their products with a random vector
     error = np.linalg.norm(R @ (R.T @ probe) - K_probe)
     is_semidefinite = error <= DEFINITE_TOLERANCE * np.linalg.norm(K_probe)
     if is_semidefinite:
@@ -244,6 +246,7 @@ def _input_of_pivots(R: Array, pivot_items: Indices, item_features: KernelFeatur
     """Features of a Cholesky factor, whose solutions become coefficients of the pivots."""
 
     def coefficients_of_pivots(w: Array) -> Array:
+        # Rᵀ a = w, with zero coefficients a of all items but the pivots
         dual_coef = np.zeros((len(R), *w.shape[1:]))
         triangle = R[pivot_items]
         dual_coef[pivot_items] = scipy.linalg.solve_triangular(triangle, w, lower=True, trans="T")

@@ -135,7 +135,7 @@ def missing_mask(cells: AnyArray) -> Mask:
         return missing_mask(cells[:, 0])
     if cells.dtype == object:
         return np.array([cell is None for cell in cells], dtype=bool)
-    if cells.dtype.kind in "fM":
+    if cells.dtype.kind in "fM":  # NaN or NaT
         return np.asarray(np.isnan(cells))
     return np.zeros(len(cells), dtype=bool)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import re
 from collections import Counter
@@ -418,12 +417,16 @@ def _date_column(column: ColumnInfo, cells: AnyArray, date_format: str) -> Colum
     dates = as_dates(cells, date_format)
     is_missing = np.isnat(dates)
     numbers = date_parts(dates[~is_missing], DATE_PARTS)
-    is_varying = np.ptp(numbers, axis=0) > 0
-    varying_parts = tuple(itertools.compress(DATE_PARTS, is_varying))
+    varying_parts = []
+    for date_part, values in zip(DATE_PARTS, numbers.T, strict=True):
+        if np.ptp(values) > 0:
+            varying_parts.append(date_part)
+    if not varying_parts:
+        varying_parts = ["days"]
     return column._replace(
         kind="date",
         n_missing=int(is_missing.sum()),
-        categories=varying_parts or ("days",),
+        categories=tuple(varying_parts),
         form=date_format,
     )
 

@@ -85,7 +85,8 @@ def check_groups(
     """
     estimator.max_group_size_ = None
     estimator.group_columns_ = []
-    if y is target or not isinstance(target, Relevance):
+    was_checked_before = y is target
+    if was_checked_before or not isinstance(target, Relevance):
         return X
     _, labels, _ = unpack_target(y, groups)
     if labels is None:
@@ -101,7 +102,8 @@ def check_groups(
         _warn_of_array_columns(_array_columns(X, target.groups))
         return X
     names = group_columns(columns, target.groups)
-    if not names or len(names) == len(columns):
+    has_other_columns = len(names) < len(columns)
+    if not names or not has_other_columns:
         return X
     estimator.group_columns_ = names
     warn_user(

@@ -102,6 +102,7 @@ def scale_to_range_in_groups(X: Numbers, codes: Indices) -> Numbers:
     ndarray of shape (m, p)
         Scaled features.
     """
+    # (x − lowest) / (highest − lowest), and 0 for constant columns
     groups = encode_groups(codes, len(codes))
     sorted_X = X[groups.order]
     lowest = np.minimum.reduceat(sorted_X, groups.starts)
@@ -132,6 +133,7 @@ def scale_sparse_in_groups(X: MatrixLike, codes: Indices) -> Matrix:
     csr matrix of shape (m, p)
         Scaled features.
     """
+    # divide the entries of each column by its standard deviation in the group, zeros included
     X = X.tocsr(copy=True)
     X.sum_duplicates()
     n_columns = X.shape[1]

@@ -34,7 +34,7 @@ def validate_X(
     reject_dtype("X", X)
     if not reset:
         X = without_group_columns(estimator, X)
-    if _compares_objects(estimator):
+    if _compares_objects(estimator):  # texts, or items of a kernel in Python
         objects = as_objects("X", X)
         if objects is not None:
             validate_data(estimator, objects, reset=reset, skip_check_array=True)

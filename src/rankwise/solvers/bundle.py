@@ -80,6 +80,7 @@ class Bundle:
         w : ndarray of shape (n_features,)
             Weights.
         """
+        # η (1 + value + Σ |terms of the gradient| · largest |score|)
         largest_score = float(self._magnitude @ np.abs(w))
         return float(self._rounding_unit * (1 + value + plane.gradient_terms * largest_score))
 
@@ -138,6 +139,7 @@ class Bundle:
 
     def _rounding_of_bound(self, mixture: Plane, w: Array, penalty: float, alpha: float) -> float:
         """Bound of the rounding error of a bound: the formula of the module's docstring."""
+        # η (s + p |R|ᵀ|w|) + ‖η p |R|‖²/(4α) + 4 ε α ‖w‖², with the terms s and p
         slope_error = self._rounding_unit * mixture.gradient_terms * self._magnitude
         rounding_error = self._rounding_unit * mixture.offset_terms + 4 * EPSILON * penalty
         rounding_error += float(slope_error @ np.abs(w))
@@ -146,6 +148,7 @@ class Bundle:
 
     def _merge_half(self) -> None:
         """Drop the half with the smallest weights, and add the mixture of all: the bound stays."""
+        # the mixture of all planes alone gives the same bound as all planes
         weights = self._mixture_weights
         all_planes = slice(None)
         slope, mixture = self._mixture_of(weights, all_planes)
@@ -224,6 +227,7 @@ def maximize_on_simplex(
 
 def _move_until_zero(x: Array, active: Indices, target: Array) -> int:
     """Move x[active] towards the target until an entry is 0; the index of that entry in x."""
+    # the step to the boundary x = 0 for each entry that the target makes negative
     is_negative = target < 0
     step = np.ones(len(active))
     step[is_negative] = x[active][is_negative] / (x[active] - target)[is_negative]

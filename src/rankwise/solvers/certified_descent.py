@@ -63,6 +63,7 @@ def line_search(objective: Objective, start: Iterate, direction: Array) -> Itera
         None if the direction is not one of descent, or if no trial is low enough, which rounding
         causes near the minimum. The last point that is low enough if the trials run out.
     """
+    # doubling and bisection until both Wolfe conditions hold
     alpha = objective.alpha
     slope_at_start = float(start.gradient @ direction)
     if not -math.inf < slope_at_start < 0:
@@ -155,7 +156,7 @@ class Solution:
             self.w = point.w
             self.objective = point.value
         self.bound = max(self.bound, bound)  # this order keeps the old bound if the new one is NaN
-        if self.bound > self.objective:
+        if self.bound > self.objective:  # if rounding explains it, both are equal
             rounding_error = self.bundle.rounding_of(point.value, point.loss.plane, point.w)
             if self.bound <= self.objective + rounding_error:
                 self.bound = self.objective
@@ -335,6 +336,7 @@ class LimitedMemoryInverse:
 
     def _times_inverse(self, v: Array) -> Array:
         """The approximate inverse times v, which is overwritten: the two-loop recursion."""
+        # the two-loop recursion of L-BFGS
         coefficients = []
         for correction in reversed(self._corrections):
             coefficient = float(correction.step @ v) / correction.inner_product
@@ -405,6 +407,7 @@ def inverse_curvature(pair_covariance: Array, alpha: float) -> Callable[[Array],
     alpha : float
         Regularization.
     """
+    # inverse of the approximate Hessian, loss_curvature + 2 α I
     loss_curvature = CURVED_SHARE * pair_covariance
     is_diagonal = loss_curvature.ndim == 1
     diagonal = loss_curvature if is_diagonal else loss_curvature.diagonal()

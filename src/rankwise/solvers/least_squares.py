@@ -81,6 +81,7 @@ def conjugate_gradients(
     IterativeSolution
         Solutions, number of iterations, and whether all columns converged.
     """
+    # solve A x = t for all columns of t, with A as `product` and its diagonal as preconditioner
     if max_iter is None:
         max_iter = 10 * len(t)
     scale = binary_scale(t)
@@ -126,7 +127,7 @@ def conjugate_gradients(
 def binary_scale(t: Array) -> Array:
     """A power of two near the largest entry of each column: dividing by it rounds nothing."""
     largest = np.abs(t).max(axis=0, initial=0.0)
-    _, exponent = np.frexp(largest)
+    _, exponent = np.frexp(largest)  # largest is at least 2^(exponent − 1)
     return np.asarray(np.ldexp(1.0, exponent - 1))
 
 
@@ -160,12 +161,12 @@ def solve_shifted(
     if (shifts == 0).any():
         return _solve_with_zero_shifts(A, t, shifts)
     with allow_threads(len(A) ** 3):
-        if len(shifts) > 1 and len(A) > 2:
+        if len(shifts) > 1 and len(A) > 2:  # one reduction for all λ
             if A.flags.f_contiguous:  # to the order of rows; A is symmetric
                 A = A.T
             x, are_definite = solve_reduced(A[None], t[None], shifts, overwrite=overwrite)
             return x[0], bool(are_definite[0])
-        overwrite = overwrite and len(shifts) == 1
+        overwrite = overwrite and len(shifts) == 1  # else the next λ needs A again
         solutions = []
         all_definite = True
         for shift in shifts:
@@ -225,6 +226,7 @@ def solve_minimum_norm(A: Array, t: Array) -> Array:
 
     It is the limit of ``(A + λI)⁻¹ t`` for λ → 0. Eigenvalues below rounding count as zero.
     """
+    # x = A⁺ t with the pseudoinverse A⁺ = Q diag(1 / eigenvalues) Qᵀ
     with allow_threads(len(A) ** 3):
         eigenvalues, Q = scipy.linalg.eigh(A, check_finite=False)
     magnitude = np.abs(eigenvalues)
@@ -308,6 +310,7 @@ def solve_reduced(
     is_definite : ndarray of bool, shape (n_systems,)
         Whether every A + λI of the system was positive definite.
     """
+    # solve (A + λI) x = t: reduce each A to a tridiagonal T, which serves all λ
     n_systems, n, n_outputs = t.shape
     n_shifts = len(shifts)
     x = np.empty((n_systems, n_shifts, n, n_outputs))
@@ -412,12 +415,12 @@ def minimize(
     Solutions
         The minimizers.
     """
-    if method == "primal":
+    if method == "primal":  # (Rᵀ A R + λI) w = Rᵀ t
         with np.errstate(invalid="ignore", over="ignore"):  # R may be infinite
             gram, moment = loss.system(matrix)
         coef, is_definite = solve_shifted(gram, moment, shifts, overwrite=True)
         return Solutions(coef, is_definite)
-    if method == "dual":
+    if method == "dual":  # (Fᵀ K F + λI) c = b with F Fᵀ = A and F b = t
         root = loss.root()  # F
         K = matrix
         if not overwrite:
@@ -468,6 +471,7 @@ def minimize_iteratively(
     Solutions
         The minimizers.
     """
+    # solve (Rᵀ A R + λI) w = Rᵀ t for every λ, without forming Rᵀ A R
     moment = loss.moment(R).reshape(R.shape[1], -1)  # Rᵀ t
     R_transposed = R.T
     if norms is None:
@@ -569,6 +573,7 @@ def galerkin_path(
     GalerkinPath
         Solutions and residuals for every λ, and the number of products.
     """
+    # solve (A + λI) x = t for every λ in one growing subspace, spanned by the rows of V
     norm_of_t = float(np.linalg.norm(t))
     if norm_of_t == 0:
         norm_of_t = 1.0

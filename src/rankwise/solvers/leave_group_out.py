@@ -213,6 +213,7 @@ def _weights_by_grams(
 
     The Gram matrix of a fold is subtracted from that of all items.
     """
+    # solve (Σ ω (G − G_U) + αI) w = Σ ω (m − m_U) over the terms, for each fold U
     n_features = R.shape[1]
     n_outputs = terms[0].target.shape[1]
     moment_per_term = [R.T @ term.target for term in terms]
@@ -279,6 +280,7 @@ def _weights_by_downdates(
 
     Folds of one size are computed together, for all alphas.
     """
+    # solve (Λ − Zᵀ Z + λI) w = m for the rows Z of each fold, with Λ the diagonal Gram matrix
     eigenvalues = np.asarray(term.eigenvalues)
     moment = R.T @ term.target
     n_features = len(eigenvalues)
@@ -330,6 +332,7 @@ def _downdate(Z: Array, moment: Array, inverse_diagonal: Array) -> Array:
     ndarray of shape (k, p, n_outputs, n_alphas)
         The products.
     """
+    # (D⁻¹ − Zᵀ Z)⁻¹ m = (D + D Zᵀ (I − Z D Zᵀ)⁻¹ Z D) m, by the Woodbury identity
     k, n, p = Z.shape
     n_outputs = moment.shape[2]
     n_alphas = inverse_diagonal.shape[2]
@@ -400,6 +403,7 @@ def hold_out_dual(
     out : ndarray of shape (m, n_outputs, n_alphas)
         Receives the scores.
     """
+    # Fᵀ f = r gives the scores f of a fold up to the mean of each connected component
     component_size = np.bincount(component)
     n_items = len(component)
     averaging = sp.csr_array(  # row c takes the mean over the items of component c
@@ -470,6 +474,7 @@ def _hold_out_by_spectrum(
     system: _DualSystem, alphas: Array, residuals: Array, means: Array
 ) -> None:
     """Fill r of each fold and the means of its components for all alphas; S is overwritten."""
+    # r = S c and the means of K F c, with the c of the model without each fold
     models = _SpectralModels(system.S, system.b)
     eigenvalues = models.eigenvalues[:, None]
     rotated_mean_rows = system.mean_rows @ models.Q_transposed.T
@@ -492,6 +497,7 @@ def _hold_out_by_inverse(
     system: _DualSystem, models: _InverseModels, residuals: Array, means: Array
 ) -> None:
     """Fill r of each fold and the means of its components for one alpha."""
+    # r = S c and the means of K F c, with the c of the model without each fold
     batch_size = max(1, MAX_BATCH_ENTRIES // system.b.size)
     n_folds = len(system.folds)
     for start in range(0, n_folds, batch_size):
@@ -564,6 +570,7 @@ class _InverseModels:
 
     def without(self, folds: Sequence[Fold], fold_numbers: range) -> Array:
         """C of the models without these folds, of shape (m, n_folds, n_outputs)."""
+        # iterate c ← B (b − (λ_U − λ₀) c), from c = B b
         m, n_outputs = self.b.shape
         factors = [scipy.linalg.cho_factor(self.G[np.ix_(fold, fold)]) for fold in folds]
         differences = self.differences[fold_numbers.start : fold_numbers.stop, None]
@@ -580,6 +587,7 @@ class _InverseModels:
         self, solutions: Array, folds: Sequence[Fold], factors: list[tuple[Array, bool]]
     ) -> None:
         """Turn products with G into products with B, in place; `factors` are those of G_UU."""
+        # G c − G_{·U} (G_UU)⁻¹ (G c)_U
         for position, (fold, factor) in enumerate(zip(folds, factors, strict=True)):
             c_U = scipy.linalg.cho_solve(factor, solutions[fold, position])
             solutions[:, position] -= self.G[:, fold] @ c_U
@@ -600,7 +608,7 @@ class _SpectralModels:
     def __init__(self, S: Array, b: Array) -> None:
         with allow_threads(len(S) ** 3):
             self.eigenvalues, Q = scipy.linalg.eigh(S.T, overwrite_a=True, check_finite=False)
-        S[:] = Q.T
+        S[:] = Q.T  # in the memory of S, which is not needed any more
         self.Q_transposed = S
         self._rotated_b = S @ b  # z
 
@@ -610,6 +618,7 @@ class _SpectralModels:
         With z = Qᵀ b and ``D = (Λ + λ)⁻¹`` it is ``D z − D Q_Uᵀ (Q_U D Q_Uᵀ)⁻¹ Q_U D z``: c is zero
         on U, and G = Q D Qᵀ.
         """
+        # c without U: c − G_{·U} (G_UU)⁻¹ c_U with c = G b and G = Q D Qᵀ; all is multiplied by Qᵀ
         D = 1.0 / (self.eigenvalues[:, None] + shifts)  # (m, n_shifts)
         rotated_c = self._rotated_b[:, :, None] * D[:, None, :]  # D z
         m, n_outputs, n_shifts = rotated_c.shape
@@ -654,6 +663,7 @@ def leave_out_dual_coef(
     ndarray of shape (m, n_units, n_outputs, n_alphas)
         Coefficients.
     """
+    # a = F c with the solution c of (Fᵀ K F + λI) c = b without each unit
     n_items = len(K)
     S = root.sandwich(K.copy())
     b = root.solve(target)

@@ -216,6 +216,7 @@ def make_resolvent(
     pairs, is ``κ Σ w e² − η (Σ w e)²`` with ``κ = (1−β) s/W + β/s`` and ``η = (1−β)/W``. An
     intercept with the penalty ρ = κ²/η − κ s gives the same cost when it is minimized away.
     """
+    # the cost κ Σ w e² − η (Σ w e)² is that of κ Σ w (e − b)² + ρ b² with the best intercept b
     kappa = beta / training.items
     rho = np.inf
     if beta < 1:
@@ -227,7 +228,7 @@ def make_resolvent(
         intercept_penalty = rho / alpha
     shift = alpha / kappa
 
-    # B has the eigenvalue 1/λ' on the complement of the vectors
+    # B = (K + λ'D⁻¹)⁻¹ = V diag(vector_factors) Vᵀ + diag(complement_diagonal)
     eigenvalues_of_B = 1.0 / (spectrum.eigenvalues + shift)
     n_items, rank = spectrum.vectors.shape
     complement_eigenvalue = 0.0
@@ -236,6 +237,7 @@ def make_resolvent(
     vector_factors = eigenvalues_of_B - complement_eigenvalue
     complement_diagonal = complement_eigenvalue * spectrum.weight
 
+    # G = B − (B 1)(B 1)ᵀ / pivot
     V = spectrum.vectors
     B_ones = V @ (vector_factors * V.sum(axis=0)) + complement_diagonal
     pivot = float(B_ones.sum() + intercept_penalty)
@@ -274,6 +276,7 @@ def _full_models(
     """The full model of each alpha, for all folds of the same size and the same weight."""
     if beta == 0:
         y = y - y.mean(axis=0)  # only differences matter: a smaller y keeps more digits
+    # folds of the same size and weight have the same regularization, and so the same full model
     folds_by_weight: dict[tuple[int, TrainingWeight], list[int]] = {}
     for number, fold in enumerate(folds):
         size_and_weight = (len(fold), weight_without(spectrum, fold))
@@ -287,6 +290,7 @@ def _full_models(
 
 def _block_of_B(spectrum: Spectrum, resolvent: Resolvent, fold: Indices) -> Array:
     """B_UU."""
+    # rows and columns of B = V diag(vector_factors) Vᵀ + diag(complement_diagonal)
     V_U = spectrum.vectors[fold]
     complement = np.diag(resolvent.complement_diagonal[fold])
     return np.asarray((V_U * resolvent.vector_factors) @ V_U.T + complement)
@@ -343,6 +347,7 @@ def hold_out_pairs(
 
 def _scores_without(spectrum: Spectrum, model: FullModel, fold: Indices) -> Array:
     """f_U by the model without the fold U."""
+    # f_U without U: f_U − (K G)_UU (G_UU)⁻¹ c_U
     resolvent = model.resolvent
     B_UU = _block_of_B(spectrum, resolvent, fold)
     B_ones_U = resolvent.B_ones[fold]
@@ -360,6 +365,7 @@ def _scores_without(spectrum: Spectrum, model: FullModel, fold: Indices) -> Arra
 
 def fit_all_items(spectrum: Spectrum, resolvent: Resolvent, y: Array) -> tuple[Array, Array]:
     """Coefficients c = G y and scores K c of the model of all items."""
+    # c = G y with G = B − (B 1)(B 1)ᵀ / pivot
     V = spectrum.vectors
     B_y = V @ (resolvent.vector_factors[:, None] * (V.T @ y))
     B_y += resolvent.complement_diagonal[:, None] * y
@@ -404,6 +410,7 @@ def leave_out_items(
     """
     if beta == 0:
         y = y - y.mean(axis=0)
+    # coefficients without U: c − G_{·U} (G_UU)⁻¹ c_U, or Rᵀ times that
     if R is None:
         n_coef = len(y)
     else:
@@ -433,6 +440,7 @@ def leave_out_items(
 
 def _columns_of_G(spectrum: Spectrum, resolvent: Resolvent, items: Indices) -> Array:
     """Columns of G that belong to these items."""
+    # G = V diag(vector_factors) Vᵀ + diag(complement_diagonal) − (B 1)(B 1)ᵀ / pivot
     V = spectrum.vectors
     unit_vectors = np.eye(len(V))[:, items]
     columns = (V * resolvent.vector_factors) @ V[items].T
@@ -448,6 +456,7 @@ def _weights_and_columns(
 
     Computed from the decomposition of R: the terms of a product Rᵀ B would cancel.
     """
+    # Rᵀ G = P diag(shrinkage) (Vᵀ − Vᵀ1 (B 1)ᵀ / pivot) with the singular vectors P and V of R
     V = spectrum.vectors
     V_sums = V.sum(axis=0)
     intercept_row = resolvent.B_ones / resolvent.pivot  # its product with y is the intercept
@@ -477,10 +486,11 @@ def pair_differences(
         f_i − f_j = y_i − y_j − [(G_jj + G_ij) u_i − (G_ii + G_ij) u_j] / (G_ii G_jj − G_ij²)
 
     with u = G y, for every pair, in blocks of at most `n_entries` entries. Differences that are
-    rounding errors of zero are set to zero (`_PairNumerators.rounding`).
+    rounding errors of zero are set to zero (`_PairNumerators.rounding_bound`).
     """
     if beta == 0:
         y = y - y.mean(axis=0)
+    # f_i − f_j = numerator / (G_ii G_jj − G_ij²), by models without i and j
     n_items, n_outputs = y.shape
     block_rows = max(1, n_entries // y.size)
     resolvent = _resolvent_without_pair(spectrum, alpha, beta)
@@ -542,6 +552,7 @@ def _count_wrong(
     spectrum: Spectrum, y: Array, alpha: float, beta: float, n_entries: int
 ) -> list[float]:
     """Pairs in the wrong order for each output, for one alpha."""
+    # the sign of f_i − f_j, by models without i and j, is that of its numerator
     resolvent = _resolvent_without_pair(spectrum, alpha, beta)
     diagonal = resolvent.diagonal_of_G
     numerators_of_outputs = [_PairNumerators(spectrum, resolvent, column) for column in y.T]
@@ -590,13 +601,14 @@ class _PairNumerators:
         self._max_rounding = self._rounding_unit * largest_sum
 
     def _sensitivity_of_scores(self, spectrum: Spectrum, resolvent: Resolvent) -> float:
-        """The s of `rounding`: change of the scores per relative error of K or R."""
+        """The s of `rounding_bound`: change of the scores per relative error of K or R."""
         eigenvalues = np.maximum(spectrum.eigenvalues, 0.0)
         largest = eigenvalues.max(initial=0.0)
         has_fewer_features_than_items = resolvent.complement_diagonal.any()
-        if has_fewer_features_than_items:  # R was decomposed
+        if has_fewer_features_than_items:  # R was decomposed: ‖y‖ ‖R‖ max σ/(σ² + λ')
             ratios = np.sqrt(largest * eigenvalues) / (eigenvalues + resolvent.shift)
             return float(np.max(ratios, initial=0.0) * np.linalg.norm(self.y))
+        # K was decomposed: ‖K‖ √(yᵀu/λ')
         y_u = abs(float(self.y @ self._coef))
         return float(largest * np.sqrt(y_u / resolvent.shift))
 
@@ -617,8 +629,8 @@ class _PairNumerators:
 
         # the exact bound is computed only for numerators below the bound for all pairs
         i, j = np.nonzero(np.abs(numerators) <= self._max_rounding)
-        rounding = self.rounding(i + rows.start, j + columns.start, determinant[i, j])
-        is_tie = np.abs(numerators[i, j]) <= rounding
+        rounding_bound = self.rounding_bound(i + rows.start, j + columns.start, determinant[i, j])
+        is_tie = np.abs(numerators[i, j]) <= rounding_bound
         numerators[i[is_tie], j[is_tie]] = 0.0
         if self._first_equal_item is None:
             return numerators, bool(is_tie.any())
@@ -626,7 +638,7 @@ class _PairNumerators:
         numerators[are_equal] = 0.0
         return numerators, True
 
-    def rounding(self, i: Indices, j: Indices, determinant: Array) -> Array:
+    def rounding_bound(self, i: Indices, j: Indices, determinant: Array) -> Array:
         """Bound of the rounding error of a numerator; larger numerators have a sign.
 
             ε √(B_ii B_jj) [(G_ii + G_jj)(|y_i − y_j| + 2 max|y|) + |u_i| + |u_j|] + ε s (det)
@@ -638,6 +650,7 @@ class _PairNumerators:
         For features R an error of ``ε ‖R‖`` moves the fit by ``s = ‖y‖ ‖R‖ max σ/(σ² + λ')`` over
         the singular values. ε is `PAIR_ROUNDING` √m units in the last place.
         """
+        # ε (√(B_ii B_jj) [(G_ii + G_jj)(|y_i − y_j| + 2 max|y|) + |u_i| + |u_j|] + s det)
         g = self._diagonal_of_G
         u = self._coef
         y_terms = np.abs(self.y[i] - self.y[j]) + 2 * self._largest_y

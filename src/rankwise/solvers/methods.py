@@ -67,8 +67,9 @@ def choose_method(kernel: Kernel, X: Matrix, solver: str, *, has_basis: bool = F
 
 def _is_large(X: Matrix) -> bool:
     """Whether a direct method would take too much memory, or too much time for sparse X."""
-    smaller = min(X.shape)
-    if sp.issparse(X) and smaller > SPARSE_DIRECT_LIMIT:
+    n_rows_of_system = min(X.shape)
+    if sp.issparse(X) and n_rows_of_system > SPARSE_DIRECT_LIMIT:
         return True
+    system_bytes = 8 * n_rows_of_system**2
     available = available_bytes()
-    return available is not None and 8 * smaller**2 > available
+    return available is not None and system_bytes > available

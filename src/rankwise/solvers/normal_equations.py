@@ -105,6 +105,7 @@ class NormalEquations:
         ndarray of shape (n_alphas, n_features, n_outputs)
             w.
         """
+        # (A + αI) w = b: the pairs weigh 1 − β, and the rows β
         weight_per_pair = 0.0
         if self.pairs.n and self.pairs.weight > 0:
             weight_per_pair = (1 - beta) / self.pairs.weight
@@ -147,6 +148,7 @@ class GroupMoments(NamedTuple):
     @classmethod
     def of_rows(cls, Z: Array, weight: Array) -> GroupMoments:
         """The group of these rows, of positive weights."""
+        # mean and scatter of the rows, and Σ w_i w_j over the pairs i < j
         total_weight = float(weight.sum())
         weight_of_previous_rows = np.cumsum(weight)[:-1]
         pair_weight = float(weight[1:] @ weight_of_previous_rows)
@@ -171,6 +173,7 @@ class GroupMoments(NamedTuple):
 
     def without(self, other: GroupMoments) -> GroupMoments:
         """The group without the rows of the other: the inverse of `joined`."""
+        # the formulas of `joined`, solved for the group that was joined with the other
         total_weight = self.weight - other.weight
         other_ratio = other.weight / total_weight
         pairs_between = total_weight * other.weight
@@ -197,6 +200,7 @@ class GroupMoments(NamedTuple):
             weight_per_pair = 1.0 / self.pair_weight  # every group has the weight 1
         elif group_weight == "groups":
             weight_per_pair = 0.0  # a single item
+        # Σ w_i w_j (z_i − z_j)(z_i − z_j)ᵀ over the pairs is the total weight times the scatter
         gram = weight_per_pair * self.weight * (self.root.T @ self.root)
         return WeightedSums(
             gram[:n_features, :n_features],
@@ -207,6 +211,7 @@ class GroupMoments(NamedTuple):
 
     def rows(self, n_features: int) -> WeightedSums:
         """Sums over the rows."""
+        # Σ w z zᵀ of the rows z = (features, scores), from their scatter and their mean
         gram = self.root.T @ self.root + self.weight * np.outer(self.mean, self.mean)
         return WeightedSums(
             gram[:n_features, :n_features],
@@ -218,7 +223,8 @@ class GroupMoments(NamedTuple):
 
 def _compress_rows(Z: Array) -> Array:
     """A matrix with the same ``Zᵀ Z`` and at most about twice as many rows as columns."""
-    if len(Z) <= 2 * Z.shape[1]:
+    n_rows, n_columns = Z.shape
+    if n_rows <= 2 * n_columns:
         return Z
     gram = Z.T @ Z
     return _root(gram, np.sqrt(gram.diagonal()))
@@ -231,6 +237,7 @@ def _root(S: Array, norms: Array) -> Array:
     divided by their norms first: S_jk is then wrong by a few units in the last place of
     ``norms_j norms_k``, as is the product that S_jk comes from.
     """
+    # S = Zᵀ Z with Z = diag(√eigenvalues) Qᵀ; columns of different units are scaled first
     scale = np.where(norms > 0, norms, 1.0)
     eigenvalues, Q = np.linalg.eigh(S / scale / scale[:, None])
     is_positive = eigenvalues > 0

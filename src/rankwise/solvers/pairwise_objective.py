@@ -154,6 +154,7 @@ def estimate_pair_covariance(objective: Objective) -> Array:
 
     Estimated from a sample if there are many items.
     """
+    # mean of (r_i − r_j)(r_i − r_j)ᵀ over the pairs, or only its diagonal for many features
     R = objective.R
     graph = objective.loss.graph
     variance = _column_variances(R)

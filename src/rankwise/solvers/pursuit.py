@@ -189,6 +189,7 @@ class SharedIndexSearch:
     """
 
     def __init__(self, problem: PursuitProblem, norms: list[Array]) -> None:
+        # S_vv = k_vᵀ A k_v + 2ν(M−1) k̄_vᵀ L̄ k̄_v and S_vu = −2ν k̄_vᵀ L̄ k̄_u
         n_views = problem.n_views
         n_functions = len(norms[0])
         S = np.empty((n_functions, n_views, n_views))
@@ -212,6 +213,7 @@ class SharedIndexSearch:
         exhausted : list of ndarray of bool
             For each view the functions that would change nothing.
         """
+        # a function has the coefficients S⁻¹ e in the views, and the gain eᵀ S⁻¹ e
         n_views = len(correlations)
         e = np.stack(correlations, axis=1)  # (n_functions, n_views)
         coef = np.einsum("nvu,nu->nv", self._inverses, e)  # S⁻¹ e of each function
@@ -229,6 +231,7 @@ class AllPairsSearch:
     """
 
     def __init__(self, problem: PursuitProblem, norms: list[Array]) -> None:
+        # S_vv = k_vᵀ A k_v + 2ν(M−1) k̄_vᵀ L̄ k̄_v and S_vu = −2ν k̄_vᵀ L̄ k̄_u
         self._S_11 = norms[0] + problem.inner_products(0, 0)
         self._S_22 = norms[1] + problem.inner_products(1, 1)
         self._negative_S_12 = problem.cross_products(0, 1)  # of every pair of functions
@@ -251,6 +254,7 @@ class AllPairsSearch:
                 best_gain = float(gain.flat[largest])
                 row_in_block, j = divmod(largest, n_second)
                 i = top + row_in_block
+        # coefficients S⁻¹ e of the best pair
         S_12 = -self._negative_S_12[i, j]
         S = np.array([[self._S_11[i], S_12], [S_12, self._S_22[j]]])
         coef = np.linalg.pinv(S, hermitian=True) @ [e_1[i], e_2[j]]
@@ -258,6 +262,7 @@ class AllPairsSearch:
 
     def _gains(self, rows: slice, e_1: Array, e_2: Array) -> Array:
         """``(S_22 e_1² − 2 S_12 e_1 e_2 + S_11 e_2²) / det S``; 0 where S is singular."""
+        # eᵀ S⁻¹ e = (S_22 e_1² − 2 S_12 e_1 e_2 + S_11 e_2²) / det S
         S_11 = self._S_11[rows, None]
         S_22 = self._S_22
         negative_S_12 = self._negative_S_12[rows]
@@ -280,6 +285,7 @@ class AllCombinationsSearch:
     """
 
     def __init__(self, problem: PursuitProblem, norms: list[Array]) -> None:
+        # S_vv = k_vᵀ A k_v + 2ν(M−1) k̄_vᵀ L̄ k̄_v and S_vu = −2ν k̄_vᵀ L̄ k̄_u
         n_views = problem.n_views
         n_functions = tuple(len(norms_of_view) for norms_of_view in norms)
         S = np.zeros((*n_functions, n_views, n_views))  # one axis for each view's function
@@ -296,6 +302,7 @@ class AllCombinationsSearch:
 
     def best(self, correlations: list[Array], exhausted: list[Mask]) -> Choice:
         """The choice with the largest gain whose functions are not all exhausted."""
+        # a combination has the coefficients S⁻¹ e in the views, and the gain eᵀ S⁻¹ e
         e = np.stack(np.meshgrid(*correlations, indexing="ij"), axis=-1)
         coef = np.einsum("...vu,...u->...v", self._inverses, e)  # S⁻¹ e of each combination
         gain = np.einsum("...v,...v->...", e, coef)
@@ -370,6 +377,7 @@ class OrthogonalBasis:
 
         if k == len(self._vectors):
             self._double_capacity()
+        # x = Σ projections · vectors + residual: a column of R, and a vector with vᵀ A v = 1
         residual_norm = np.sqrt(squared_residual_norm)
         self._vectors[k] = residual / residual_norm
         self._images[k] = image / residual_norm
@@ -498,6 +506,7 @@ class _Expansion:
 
     def _least_squares_scores(self) -> Array:
         """Scores of the scored rows by each view, by the least-squares fit."""
+        # the fit has the scores at all rows, one view after the other
         n_rows, n_views = self._scores_of_steps.shape
         return self._least_squares.fitted.reshape(n_views, -1).T[:n_rows]
 
