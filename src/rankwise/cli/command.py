@@ -181,6 +181,7 @@ def option_group(record: type, argument: str, *options: Decorator) -> Decorator:
     def add_options(function: Callable[..., None]) -> Callable[..., None]:
         @wraps(function)
         def function_of_options(**option_values: Any) -> None:
+            # function(table=TableOptions(…), …) instead of one argument for each option
             values_in_group = {name: option_values.pop(name) for name in names_in_group}
             group_argument = {argument: record(**values_in_group)}
             function(**group_argument, **option_values)

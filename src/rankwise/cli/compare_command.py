@@ -123,7 +123,7 @@ def compare(
         if len(paths) < 3:
             raise ValueError("compare needs at least two rankers: `rankwise compare DATA A B`.")
         data, *rankers = paths
-        retrieval.refuse(rankers[0])
+        retrieval.refuse_without_qrels(rankers[0])
         for path in rankers:
             if is_trec_run(path):
                 raise ValueError(f"{path} is a TREC run; pass the file of judgments as --qrels.")

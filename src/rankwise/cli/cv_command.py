@@ -195,7 +195,7 @@ def _best_row(
     return {
         **_candidate_rows(results, metrics)[best_candidate],
         "by": selecting_metric,
-        "standard_error": float(error_of_candidate[best_candidate].mean()),
+        "standard_error": float(error_of_candidate[best_candidate].mean()),  # over the outputs
     }
 
 

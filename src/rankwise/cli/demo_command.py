@@ -131,6 +131,7 @@ def _write_queries(folder: Path) -> tuple[Path, Path]:
 
     from rankwise.datasets import make_ranking, write_letor
 
+    # The utility is linear in the hidden features; those of the files are functions of them.
     n_features = 12
     hidden, y, groups, *_ = make_ranking(
         n_queries=300,

@@ -103,7 +103,7 @@ def evaluate(
             "`rankwise evaluate --qrels QRELS RUN...`."
         )
     model, data = paths
-    retrieval.refuse(model)
+    retrieval.refuse_without_qrels(model)
     ranker = open_ranker(model)
     file = open_data(data, table, items, pair_columns, weight=weight)
     scores, scored_items = score_items(ranker, file)
@@ -130,7 +130,7 @@ def evaluate(
         terminal.print_json(document)
     else:
         terminal.print_table(result.table())
-    _print_notes(result, len(y))
+    _note_undefined_or_perfect(result, len(y))
     terminal.note(overlap_note(ranker, file, scored_items))
     if isinstance(ranker, TrainedModel) and isinstance(file, PairFile):
         terminal.note(_model_of_pairs_note(ranker, file))
@@ -142,7 +142,7 @@ def _metric_rows(result: Evaluation) -> list[dict[str, Any]]:
     return [dict(zip(keys, row, strict=True)) for row in result]
 
 
-def _print_notes(result: Evaluation, n_items: int) -> None:
+def _note_undefined_or_perfect(result: Evaluation, n_items: int) -> None:
     """Note metrics that are undefined, and ask about a leak if no pair is wrong."""
     from rankwise.cli.model_options import perfect_score_note
 

@@ -161,7 +161,7 @@ def _write_boards(boards: Boards, pairs: Path, output: Path | None, page: Path |
     if output is not None:
         files.append((output, _boards_text(boards, format_of(output))))
     if page is not None:
-        one_board_or_all = boards.get(None, boards)
+        one_board_or_all = boards.get(None, boards)  # the only board has the label None
         files.append((page, board_page(one_board_or_all, title=board_title(pairs)).text))
     terminal.write_texts(files)
 
@@ -188,11 +188,11 @@ def _note_people(file: TableFile, columns: PairColumns) -> None:
 def _names_in(columns: PairColumns) -> set[str]:
     """Names of the columns with a role, in lower case."""
     names: set[str] = set()
-    for value in columns.values():
-        if isinstance(value, str):
-            names.add(value.lower())
-        elif isinstance(value, list):
-            names.update(name.lower() for name in value)
+    for column_or_columns in columns.values():
+        if isinstance(column_or_columns, str):
+            names.add(column_or_columns.lower())
+        elif isinstance(column_or_columns, list):
+            names.update(name.lower() for name in column_or_columns)
     return names
 
 
@@ -204,13 +204,13 @@ def _rate_options(
     return {
         "model": rating.rating_model,
         "ties": rating.ties,
-        "alpha": _alpha(rating.alpha),
+        "alpha": _parse_alpha(rating.alpha),
         "side": rating.side,
         "reweight": rating.reweight,
         "confidence": rating.confidence,
         "half_life": rating.half_life,
         "scale": rating.rating_scale,
-        "anchor": _anchor(rating.anchor, data),
+        "anchor": _label_of_anchor(rating.anchor, data),
         "order": rating.sort_by,
         "min_comparisons": rating.min_comparisons,
         "covariates": list(data.covariates) or None,
@@ -219,7 +219,7 @@ def _rate_options(
     }
 
 
-def _alpha(text: str | None) -> float | str | None:
+def _parse_alpha(text: str | None) -> float | str | None:
     if text is None or text == "auto":
         return text
     try:
@@ -228,9 +228,10 @@ def _alpha(text: str | None) -> float | str | None:
         raise ValueError(f"--alpha {text}: expected auto or one number.") from None
 
 
-def _anchor(text: str | None, data: PairData) -> str | int | None:
+def _label_of_anchor(text: str | None, data: PairData) -> str | int | None:
     """The label of the anchor: an integer if the items are integers."""
-    if text is not None and data.items.dtype.kind == "i" and text.lstrip("-").isdigit():
+    items_are_integers = data.items.dtype.kind == "i"
+    if text is not None and items_are_integers and text.lstrip("-").isdigit():
         return int(text)
     return text
 
@@ -289,7 +290,7 @@ def _print_boards(boards: Boards, as_json: bool, is_written: bool) -> None:
     """Print the boards as JSON, or as tables unless they are written to a file."""
     if as_json:
         documents = {label: board.to_dict() for label, board in boards.items()}
-        one_board_or_all = documents.get(None, documents)
+        one_board_or_all = documents.get(None, documents)  # the only board has the label None
         terminal.print_json(one_board_or_all)
     elif not is_written:
         for table in _tables_of_boards(boards):

@@ -49,7 +49,7 @@ class RetrievalOptions:
         check_option("--missing-queries", self.missing_queries, MISSING_QUERIES)
         return self.missing_queries
 
-    def refuse(self, path: Path) -> None:
+    def refuse_without_qrels(self, path: Path) -> None:
         """Raise a ValueError if an option for runs is given without qrels."""
         for name, value in {
             "--unjudged": self.unjudged,

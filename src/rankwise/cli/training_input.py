@@ -417,6 +417,7 @@ def hold_out(
     groups = training.groups
     weight = training.sample_weight
     if leave in ("edge", "judge") and training.pairs is not None and isinstance(y, PairGraph):
+        # One group of all items, so that edges or judges are held out, and not groups.
         y = training.pairs.graph(training.pairs.one_group_of_items(), y)
     if training.nuisance is not None:
         y = read_y(y, groups, weight, training.nuisance)  # contains groups and weights

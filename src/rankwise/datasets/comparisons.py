@@ -467,14 +467,16 @@ def _read_outcomes_as_items(rows: ComparisonRows, outcome: Labels) -> _ItemOutco
     first, second = rows.items()  # with the same texts
     words = outcome.texts
     code_of_item = {label: code for code, label in enumerate(first.texts)}
-    item_code = outcome.per_row([code_of_item.get(word, -1) for word in words])
+    named_item = outcome.per_row([code_of_item.get(word, -1) for word in words])  # -1: none
     winning_side = np.full(len(rows), np.nan)
-    winning_side[item_code == second.codes] = -1.0
-    winning_side[item_code == first.codes] = 1.0
+    winning_side[named_item == second.codes] = -1.0
+    winning_side[named_item == first.codes] = 1.0
 
+    # A word names items if it is one of the two items in each of its rows.
     n_rows_of_word = np.bincount(outcome.codes)
     n_rows_with_item = np.bincount(outcome.codes, weights=~np.isnan(winning_side))
     is_item = n_rows_with_item == n_rows_of_word
+    # Numbers that are results say who won, although some are names of items, too.
     is_result = _is_number_for_result(words, is_item)
     winning_side[outcome.per_row(is_result)] = np.nan
     return _ItemOutcomes(winning_side, is_item & ~is_result)
@@ -600,15 +602,16 @@ def _rankings_in_one_row_each(rows: ComparisonRows) -> _RankingTable:
     """Rankings of which each is a row: the best item, the second best, …"""
     column_of_place = rows.items()  # all with the same texts
     texts = column_of_place[0].texts
-    codes = np.stack([column.codes for column in column_of_place], axis=1)
-    is_named = np.array([text != "" for text in texts])
-    row, column_number = np.nonzero(is_named[codes])
-    item = Labels(codes[row, column_number], texts, column_of_place[0].are_words)
-    every_entry = np.arange(len(row))
+    # (n_rows, n_places): code of the item on each place; cells after the last item are empty
+    item_codes = np.stack([column.codes for column in column_of_place], axis=1)
+    is_empty_text = np.array([text == "" for text in texts])
+    row, place_number = np.nonzero(~is_empty_text[item_codes])
+    item = Labels(item_codes[row, place_number], texts, column_of_place[0].are_words)
+    all_entries = np.arange(len(row))
     return _RankingTable(
         ranking=row,
-        item=item.take(every_entry),  # drops the empty text
-        place=(column_number + 1).astype(np.float64),
+        item=item.take(all_entries),  # without the empty text
+        place=(place_number + 1).astype(np.float64),
         row=row,
         first_row=np.arange(len(rows)),
         names=rows.numbers.tolist(),

@@ -134,7 +134,7 @@ class DelimitedTable(TableFile):
             text = self._decode(line.start(), line.end(), number)
             separator_line = _SEPARATOR.fullmatch(text.strip("\r\n"))
             is_blank_or_comment = not text.strip() or _COMMENT.fullmatch(text) is not None
-            if separator_line and has_names:
+            if separator_line and has_names:  # Excel writes sep=; above the names
                 delimiter = delimiter or separator_line[1]
             elif not is_blank_or_comment:
                 return _Header(text, number, line.start(), line.end(), delimiter)
@@ -308,6 +308,7 @@ class DelimitedTable(TableFile):
 
     def _infer_type(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
         """Convert a column of text to the type that `_parse` infers."""
+        # The reader of CSV infers types: write the column as CSV, and read it.
         arrow = import_arrow()
         reader = import_arrow("pyarrow.csv")
         csv_file = arrow.BufferOutputStream()

@@ -57,6 +57,7 @@ def choose_format(path: str, head: bytes, requested: Format) -> Format:
                 "feature:value ...' nor column names. Pass format=.",
             )
         return recognized
+    # The first bytes show for certain whether a file is Parquet, Feather or JSON.
     is_certain = format_of_content in _UNMISTAKABLE or requested in _UNMISTAKABLE
     if format_of_content != requested and is_certain:
         raise TableFormatError(

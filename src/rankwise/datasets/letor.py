@@ -60,6 +60,7 @@ class Rows(NamedTuple):
 
     def split(self, n_rows: int) -> tuple[Rows, Rows]:
         """Return the first rows and the rows after them."""
+        # The entries (column and value) of one row follow those of the row before it.
         end_of_entries = int(self.n_entries[:n_rows].sum())
         first_rows = Rows(
             self.labels[:n_rows],

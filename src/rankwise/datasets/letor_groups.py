@@ -78,6 +78,7 @@ class QidGroups:
             if has_group_sizes:
                 return codes
             return None
+        # Labels are integers if those of these rows are, not those of the whole file.
         first_code = int(codes.min())
         last_code = int(codes.max())
         qids = self._qids[first_code : last_code + 1]

@@ -209,7 +209,8 @@ def _parse_formatted(
     digits = compute.struct_field(parts, "digits")
     suffix = compute.struct_field(parts, "suffix")
 
-    # All cells that are not missing must be numbers with the unit of the first one.
+    # All cells that are not missing must be numbers with the unit of the first one. The parts of
+    # a cell that is not a number are null.
     units = compute.binary_join_element_wise(prefix, suffix, "")
     first_unit = next((unit for unit in units.to_pylist() if unit is not None), "")
     has_other_unit = compute.not_equal(compute.fill_null(units, "?"), first_unit)

@@ -45,7 +45,7 @@ def open_unless_letor(
     """
     if format not in FORMATS:
         raise ValueError(f"format is {format!r}; pass one of {', '.join(FORMATS)}.")
-    if format == "auto" and delimiter is not None:
+    if format == "auto" and delimiter is not None:  # only text tables have delimiters
         format = "csv"
     with open_unpacked(path, TableFormatError) as (stream, file):
         first_bytes = stream.read(HEAD_BYTES)

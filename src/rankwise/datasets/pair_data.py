@@ -448,7 +448,7 @@ def infer_columns(options: PairColumns, names: Sequence[str]) -> tuple[PairColum
     read_as : str
         The recognized columns as text; empty if there are none.
     """
-    if _names_winner(options, names):
+    if _has_roles(options, names):
         return options, ""
     pairs_of_sides = _columns_with_usual_names(names, comparison_words.SIDES)
     outcomes = _columns_with_usual_names(names, comparison_words.OUTCOMES)
@@ -468,8 +468,8 @@ def infer_columns(options: PairColumns, names: Sequence[str]) -> tuple[PairColum
     return with_scores, f"{read_as}{scores[0]!r} and {scores[1]!r} as their scores"
 
 
-def _names_winner(options: PairColumns, names: Sequence[str]) -> bool:
-    """Whether the options, or a column of losers, say how winners are named."""
+def _has_roles(options: PairColumns, names: Sequence[str]) -> bool:
+    """Whether the options, or a column of losers, say which columns have the items."""
     for role in ("sides", "outcome", "ranking", "places"):
         if options.get(role) is not None:
             return True

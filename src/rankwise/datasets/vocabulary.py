@@ -36,11 +36,11 @@ def shown_value(token: str | bytes, limit: int = 40) -> str:
     """
     start = token[:limit]
     if isinstance(start, bytes):
-        text = repr(start)[2:-1]
+        text = repr(start)[2:-1]  # with escapes, without b''
     else:
         text = start
     if not text.isprintable():
-        text = ascii(text)[1:-1]
+        text = ascii(text)[1:-1]  # with escapes, without quotation marks
     if len(token) > limit:
         text += "..."
     return f"'{text}'"
@@ -87,7 +87,8 @@ def distinct_labels(tokens: Sequence[str], *, canonical: bool = False) -> Labels
     integers = _as_integers(tokens)
     if integers is None:
         return np.array(tokens, dtype=np.str_)
-    if canonical and [str(integer) for integer in integers] != list(tokens):
+    are_canonical = [str(integer) for integer in integers] == list(tokens)  # "007" is not
+    if canonical and not are_canonical:
         return np.array(tokens, dtype=np.str_)
     return np.array(integers, dtype=np.int64)
 
