@@ -12,6 +12,7 @@ from rankwise.auto.comparison_folds import HeldOutComparisons
 from rankwise.auto.comparison_problem import EvaluatedPairMember
 from rankwise.auto.log_odds_stack import (
     LogOddsStack,
+    Resample,
     fit_order_stack,
     fit_stack,
     resample_items,
@@ -145,14 +146,11 @@ def out_of_bag_losses(
     sums_of_losses = np.zeros((4, n_held_out))
     n_evaluated = np.zeros(n_held_out)
     for _ in range(n_resamples):
-        drawn, n_draws, not_drawn = resample_items(hold_out, rng)
-        if min(len(drawn), len(not_drawn)) < LEAST_RESAMPLED:
+        resample = resample_items(hold_out, rng)
+        not_drawn = resample.not_drawn
+        if min(len(resample.drawn), len(not_drawn)) < LEAST_RESAMPLED:
             continue
-        drawn_outcomes = Outcomes(outcomes.share[drawn], outcomes.weight[drawn] * n_draws)
-        order = fit_stack(columns.orders[drawn], drawn_outcomes, stacks.order.cap)
-        pairs = fit_stack(columns.pairs[drawn], drawn_outcomes)
-        columns_not_drawn = StackColumns(columns.orders[not_drawn], columns.pairs[not_drawn])
-        losses = columns_not_drawn.losses(order, pairs, outcomes.share[not_drawn])
+        losses = _losses_of_resample(resample, columns, outcomes, stacks.order.cap)
         sums_of_losses[:, not_drawn] += [
             losses.order_loss,
             losses.pairs_loss,
@@ -164,6 +162,20 @@ def out_of_bag_losses(
     means = np.divide(sums_of_losses, n_evaluated, out=never_evaluated, where=n_evaluated > 0)
     order_loss, pairs_loss, order_wrong, pairs_wrong = means
     return HeldOutLosses(order_loss, pairs_loss, order_wrong, pairs_wrong)
+
+
+def _losses_of_resample(
+    resample: Resample, columns: StackColumns, outcomes: Outcomes, cap: float
+) -> HeldOutLosses:
+    """Losses where no item was drawn, by stacks that were fitted where both items were drawn."""
+    drawn = resample.drawn
+    not_drawn = resample.not_drawn
+    weight = outcomes.weight[drawn] * resample.n_draws
+    drawn_outcomes = Outcomes(outcomes.share[drawn], weight)
+    order = fit_stack(columns.orders[drawn], drawn_outcomes, cap)
+    pairs = fit_stack(columns.pairs[drawn], drawn_outcomes)
+    columns_not_drawn = StackColumns(columns.orders[not_drawn], columns.pairs[not_drawn])
+    return columns_not_drawn.losses(order, pairs, outcomes.share[not_drawn])
 
 
 def _are_pairs_better(losses: HeldOutLosses, hold_out: HeldOutComparisons) -> bool:

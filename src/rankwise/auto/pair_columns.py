@@ -121,31 +121,34 @@ def interaction_indicators(
     opposites.
     """
     n_comparisons = len(first)
-    every_row = np.arange(n_comparisons)
-    rows = np.concatenate([every_row, every_row])
-    signs = np.repeat([1.0, -1.0], n_comparisons)
     blocks = [sp.csr_array((n_comparisons, 0))]
-    for table in tables:
-        left = categories_of(codes[:, table.left], table.n_left)
-        right = categories_of(codes[:, table.right], table.n_right)
-
-        # (left of first, right of second) counts 1, (left of second, right of first) counts −1
-        left_category = np.concatenate([left[first], left[second]])
-        right_category = np.concatenate([right[second], right[first]])
-        signs_in_table = signs
-        if table.left == table.right:
-            is_above_diagonal = left_category < right_category
-            signs_in_table = np.where(is_above_diagonal, signs, 0.0)
-        entries = left_category * table.n_right + right_category
-        block = sp.csr_array(
-            (signs_in_table, (rows, entries)), shape=(n_comparisons, table.n_entries)
-        )
-        block.eliminate_zeros()
-        blocks.append(block)
+    blocks += [_indicators_of_table(table, codes, first, second) for table in tables]
     all_columns = sp.csc_array(sp.hstack(blocks))
     n_nonzero_of_column = np.diff(all_columns.indptr)
     occurring = np.flatnonzero(n_nonzero_of_column)
     return InteractionIndicators(sp.csr_array(all_columns[:, occurring]), occurring)
+
+
+def _indicators_of_table(
+    table: InteractionTable, codes: Array, first: Indices, second: Indices
+) -> sp.csr_array:
+    """One column for each entry of the table, shape (n_comparisons, n_entries)."""
+    left = categories_of(codes[:, table.left], table.n_left)
+    right = categories_of(codes[:, table.right], table.n_right)
+
+    # (left of first, right of second) counts 1, (left of second, right of first) counts −1
+    n_comparisons = len(first)
+    rows = np.tile(np.arange(n_comparisons), 2)
+    left_category = np.concatenate([left[first], left[second]])
+    right_category = np.concatenate([right[second], right[first]])
+    signs = np.repeat([1.0, -1.0], n_comparisons)
+    if table.left == table.right:  # only entries above the diagonal
+        signs = np.where(left_category < right_category, signs, 0.0)
+
+    entries = left_category * table.n_right + right_category
+    indicators = sp.csr_array((signs, (rows, entries)), shape=(n_comparisons, table.n_entries))
+    indicators.eliminate_zeros()
+    return indicators
 
 
 def pair_rows(cells: ItemCells, first: Indices, second: Indices, context: Context) -> Array:

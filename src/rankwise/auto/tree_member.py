@@ -159,8 +159,7 @@ def _make_folds(hold_out: HoldOut, plan: TreePlan) -> list[GrowingFold]:
             X, train_target.y, all_data.labels(train_rows), train_target.weight, train_rows
         )
         held_out_R = step.transform(X[held_out_rows], all_data.labels(held_out_rows))
-        train_graph = graph.subset(train_rows)
-        folds.append(GrowingFold(step, R, train_graph, held_out_items, held_out_R))
+        folds.append(GrowingFold(step, R, graph.subset(train_rows), held_out_items, held_out_R))
     return folds
 
 
