@@ -181,9 +181,11 @@ class OrderedPairSums:
         v = v - v.min()
         with np.errstate(divide="ignore"):
             log_v = np.log(v)
+        # for each item Σ share_k v_j over its pairs k with an item j
         log_won, log_lost = self._log_sums(f, log_factor=log_v)
         sorted_sums = np.exp(log_won - log_loss) + np.exp(log_lost - log_loss)
         share_times_v_of_partners = self._in_order_of_items(sorted_sums)
+
         _, share_won, share_lost = self.loss_shares(f)
         return (share_won + share_lost) * v - share_times_v_of_partners
 

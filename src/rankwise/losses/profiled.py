@@ -33,6 +33,7 @@ def center_in_components(Z: Array, graph: PreferenceGraph) -> Array:
     """The columns less their means in each component; columns constant up to rounding become 0."""
     component = graph.components
     component_sizes = np.bincount(component)
+    # (n_components, n_items), 1 where the item is in the component
     membership = sp.csr_array((np.ones(len(Z)), (component, np.arange(len(Z)))))
     component_means = (membership @ Z) / component_sizes[:, None]
     centered = Z - component_means[component]
@@ -215,11 +216,12 @@ class ProfileLoss(PairwiseLoss):
         self.gamma = np.zeros(Z.shape[1])
         self._ridge = RIDGE * np.mean(Z**2, axis=0)
 
-    def explains(self, R: Array) -> bool:
+    def leaves_nothing_of(self, R: Array) -> bool:
         """Whether the columns explain all features, or order all pairs correctly by themselves."""
         self.at(np.zeros(len(self.Z)))  # sets γ to the effects without features
         if self.loss.is_separated_by(self.Z @ self.gamma):
             return True
+        # what is left of the features when the columns are partialled out
         columns = np.hstack([center_in_components(R, self.graph), self.Z])
         no_moment = np.zeros(columns.shape[1])
         unexplained_gram, _ = partial_out(columns.T @ columns, no_moment, self.Z.shape[1])

@@ -84,12 +84,12 @@ class SquaredLoss:
             return self.beta / self.graph.n_items
         return self.beta / float(self.graph.item_weights.sum())
 
-    def _times_D(self, V: Array) -> Array:
+    def _times_item_weights(self, V: Array) -> Array:
         """``D V``; V itself, not a copy, without weights."""
         weight = self.graph.item_weights
         if weight is None:
             return V
-        if V.ndim == 2:
+        if V.ndim == 2:  # a weight for each row
             weight = weight[:, None]
         return np.asarray(V * weight)
 
@@ -97,8 +97,8 @@ class SquaredLoss:
     def target(self) -> Array:
         """``t = (1−β)/W d + β/s D y``."""
         if self.y is None or self.beta == 0:
-            return self._pair_factor * self.graph.divergence
-        item_target = self._item_factor * self._times_D(self.y)
+            return self._pair_factor * self.graph.divergence  # (1−β)/W d
+        item_target = self._item_factor * self._times_item_weights(self.y)  # β/s D y
         if self.beta == 1:
             return item_target
         return self._pair_factor * self.graph.divergence + item_target
@@ -141,8 +141,8 @@ class SquaredLoss:
             The product, of the shape of V.
         """
         if self.beta == 0:
-            return self._pair_factor * self.graph.laplacian(V)
-        product = self._item_factor * self._times_D(V)
+            return self._pair_factor * self.graph.laplacian(V)  # (1−β)/W L V
+        product = self._item_factor * self._times_item_weights(V)  # β/s D V
         if self.beta < 1:
             product += self._pair_factor * self.graph.laplacian(V)
         return product
@@ -154,7 +154,7 @@ class SquaredLoss:
         if self.beta < 1:
             value = self._pair_factor * self.graph.squared_magnitude
         if self.y is not None and self.beta > 0:
-            value += self._item_factor * float(np.sum(self._times_D(self.y**2)))
+            value += self._item_factor * float(np.sum(self._times_item_weights(self.y**2)))
         return value
 
     def system(self, R: Any) -> tuple[Array, Array]:
@@ -237,7 +237,7 @@ class SquaredLoss:
         for start in range(0, R.shape[1], columns_per_block):
             columns = slice(start, start + columns_per_block)
             V = np.asarray(R[:, columns], dtype=np.float64)
-            norms[columns] = np.sum(V * self.times_A(V), axis=0)
+            norms[columns] = np.sum(V * self.times_A(V), axis=0)  # vᵀ A v of each column v
         return norms
 
     def _sparse_norms(self, R: Any) -> Array:
@@ -276,6 +276,7 @@ class SquaredLoss:
     @cached_property
     def terms(self) -> list[LossTerm]:
         """The sum over pairs and the sum over items, those with a positive share."""
+        # each is share/T (fᵀ F Fᵀ f − 2 fᵀ target), T the sum of the amounts
         graph = self.graph
         terms = []
         if self.beta < 1:
@@ -290,8 +291,8 @@ class SquaredLoss:
             sum_over_items = LossTerm(
                 share=self.beta,
                 root=graph.root(0.0, 1.0),  # of D alone
-                target=self._times_D(self.y),
-                amount=self._times_D(np.ones(graph.n_items)),
+                target=self._times_item_weights(self.y),
+                amount=self._times_item_weights(np.ones(graph.n_items)),
             )
             terms.append(sum_over_items)
         return terms

@@ -691,7 +691,7 @@ class CoTask(HoldOutTask):
         train_loss = SquaredLoss(self.loss.graph.subset(train_items))
         check_rest(train_loss.graph.n_pairs > 0)
         train_task = CoTask(self.learner, self._X, self.target.without(test_items), train_loss)
-        if self.target.agrees_on_unscored:  # the same rows in all folds
+        if self.target.has_unscored_pairs:  # the same rows in all folds
             train_task.disagreement_matrix = self.disagreement_matrix
         nus = candidates.axes["nu"]
         alphas = candidates.axes["alpha"]

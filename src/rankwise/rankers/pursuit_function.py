@@ -70,6 +70,7 @@ def make_functions(
             basis_numbers = steps[-1].basis[view]
         chosen_numbers = [step.chosen[view] for step in steps]
 
+        # after a step, the functions of later steps have coefficient 0
         coef_path = np.zeros((n_states, len(basis_numbers)))
         intercept_path = np.zeros(n_states)
         if has_intercept:
@@ -77,7 +78,7 @@ def make_functions(
         for n_steps, step in enumerate(steps, 1):
             coef = step.coef[view]
             coef_path[n_steps, : len(coef)] = coef
-            if has_intercept:
+            if has_intercept:  # the mean prediction is the mean score
                 intercept_path[n_steps] -= step.means[view]
         basis = dictionary.take(np.array(basis_numbers, dtype=np.intp))
         choices = dictionary.indices[np.array(chosen_numbers, dtype=np.intp)]

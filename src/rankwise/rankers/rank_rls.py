@@ -288,8 +288,8 @@ class RankRLS(PathModel):
         target = read_y(y, groups, sample_weight, nuisance, X=X)
         X = check_groups(self, X, y, groups, target)
         if has_pairs_of_each_output(target, self.cost, self.ties):
-            task = self._prepare(X, target)
-            task.train(alpha=np.asarray(self.alpha, dtype=np.float64))  # sets attributes of self
+            task = self._prepare(X, target)  # a model of each output, which `train` stores in self
+            task.train(alpha=np.asarray(self.alpha, dtype=np.float64))
             return self
         X = validate_X(self, X)
         loss = self._make_loss(X.shape[0], target)

@@ -29,6 +29,7 @@ from rankwise.preprocessing.validate_features import validate_X
 from rankwise.rankers.base import HoldOutMixin, RankerMixin
 from rankwise.rankers.linear_models import KernelExpansion
 from rankwise.rankers.pursuit_dictionary import (
+    CandidateFunctions,
     Dictionary,
     choose_functions,
     choose_search,
@@ -483,17 +484,7 @@ class RankingPursuit(HoldOutMixin, RankerMixin, BaseEstimator):
         rng = check_random_state(self.random_state)
         n_features = X.shape[1]
         candidates = choose_functions(self.dictionary, train_rows, scored_rows, n_features, rng)
-        if self.views is None or isinstance(self.views, int | np.integer):
-            views = [self._view_of_own_kernel()]
-        else:
-            views = check_views(self.views)
-        functions_of_views = [candidates.functions] * len(views)
-        if isinstance(self.views, int | np.integer):
-            n_views = check_int("views", self.views, "or a list of View", least=1)
-            views = views * n_views
-            is_scored = np.isin(candidates.functions, scored_rows) & candidates.are_rows
-            functions_of_views = deal_functions(candidates.functions, is_scored, n_views, rng)
-
+        views, functions_of_views = self._views_with_functions(candidates, scored_rows, rng)
         names = getattr(self, "feature_names_in_", None)
         dictionaries: list[Dictionary] = []
         for view, functions in zip(views, functions_of_views, strict=True):
@@ -506,15 +497,26 @@ class RankingPursuit(HoldOutMixin, RankerMixin, BaseEstimator):
             dictionaries.append(dictionary)
         return dictionaries
 
-    def _view_of_own_kernel(self) -> View:
-        """All columns, with the kernel of the estimator."""
-        return View(
+    def _views_with_functions(
+        self, candidates: CandidateFunctions, scored_rows: Indices, rng: np.random.RandomState
+    ) -> tuple[list[View], list[Indices]]:
+        """The views, and the functions that each may choose from."""
+        view_of_own_kernel = View(
             kernel=self.kernel,
             gamma=self.gamma,
             degree=self.degree,
             coef0=self.coef0,
             kernel_params=self.kernel_params,
         )
+        if self.views is None:
+            return [view_of_own_kernel], [candidates.functions]
+        if not isinstance(self.views, int | np.integer):
+            views = check_views(self.views)
+            return views, [candidates.functions] * len(views)
+        n_views = check_int("views", self.views, "or a list of View", least=1)
+        is_scored = np.isin(candidates.functions, scored_rows) & candidates.are_rows
+        functions_of_views = deal_functions(candidates.functions, is_scored, n_views, rng)
+        return [view_of_own_kernel] * n_views, functions_of_views
 
     def _store(self, steps: list[Step], functions: list[PursuitFunction]) -> None:
         """Set the fitted attributes."""

@@ -53,7 +53,7 @@ class PartialTarget(ABC):
         return take_weights(self.weights, rows)
 
     @property
-    def agrees_on_unscored(self) -> bool:
+    def has_unscored_pairs(self) -> bool:
         """Whether two unscored rows share a group, so that views can agree on their order."""
         rows = self.unscored
         if self.weights is not None:
@@ -71,7 +71,7 @@ class PartialTarget(ABC):
             rows = np.flatnonzero(self.agreement_graph.degrees > 0)
             return rows, self.agreement_graph.subset(rows)
         rows = self.scored
-        if self.agrees_on_unscored:
+        if self.has_unscored_pairs:
             rows = self.unscored
         equal_scores = np.zeros(len(rows))  # the graph has all pairs of a group, whatever scores
         target = Relevance(equal_scores, self.groups.take(rows), self.weights_of(rows))
@@ -199,7 +199,7 @@ def split_unscored(target: TrainingTarget, n_items: int) -> PartialRelevance:
         y=scores[is_scored],
     )
     n_unscored = len(partial_target.unscored)
-    if n_unscored and not partial_target.agrees_on_unscored:
+    if n_unscored and not partial_target.has_unscored_pairs:
         warn_user(
             f"no two of the {n_unscored} unscored rows are in one group, so there is "
             "nothing to learn from them, and views agree on the scored rows instead. Give unscored "
