@@ -169,7 +169,7 @@ def _encode_runs(labels: Labels) -> Groups:
     return Groups(codes, distinct_labels)
 
 
-def indices_by_group(codes: Indices) -> list[Indices]:
+def indices_by_group(codes: Numbers) -> list[Indices]:
     """Rows of each group in increasing order; an empty array for a code without rows."""
     order = np.argsort(codes, kind="stable")
     group_ends = np.cumsum(np.bincount(codes))

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from rankwise.arrays import Array
+from rankwise.groups import indices_by_group
 from rankwise.metrics.metric import GroupValues, Metric, MetricFunction
 from rankwise.metrics.rank_correlation import (
     auc,
@@ -93,10 +94,8 @@ class CallableMetric:
     def __call__(self, ranking: Ranking, **options: Any) -> GroupValues:
         """Return the values of the function; its errors name the group."""
         targets = ranking.targets
-        rows_by_group = np.argsort(targets.codes, kind="stable")
         values = np.empty(targets.n_groups)
-        for group, start in enumerate(targets.group_starts):
-            rows = rows_by_group[start : start + targets.group_sizes[group]]
+        for group, rows in enumerate(indices_by_group(targets.codes)):
             try:
                 values[group] = self.function(targets.y[rows], ranking.score[rows], **options)
                 if np.isinf(values[group]):
