@@ -129,7 +129,7 @@ class Leaderboard(RankedBoard):
     @cached_property
     def ratings(self) -> Array:
         """Rating of each item, in the order of `items`."""
-        return self.scale.values(self.fitted.ratings)
+        return self.scale.convert_ratings(self.fitted.ratings)
 
     @cached_property
     @single_threaded

@@ -450,17 +450,15 @@ def rate_groups(
     for code, label in enumerate(encoded_groups.labels.tolist()):
         group_rows = np.flatnonzero(encoded_groups.codes == code)
         group_data, items_of_group = data.take(group_rows).compact()
-        group_options = dict(options)
-        if X is not None:
-            group_options["features"] = X[items_of_group]
-        if clusters is not None:
-            group_options["clusters"] = group_data.clusters
-        covariate_names = None
-        if group_data.covariates:
-            covariate_names = list(group_data.covariates)
+        covariate_names = list(group_data.covariates)
         try:
             boards[label] = rate(
-                group_data, covariates=covariate_names, model=model, **group_options
+                group_data,
+                covariates=covariate_names if covariate_names else None,
+                features=None if X is None else X[items_of_group],
+                clusters=None if clusters is None else group_data.clusters,
+                model=model,
+                **options,
             )
         except ValueError as error:
             raise ValueError(f"group {label!s}: {error}") from error

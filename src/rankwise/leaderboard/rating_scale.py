@@ -45,11 +45,11 @@ class RatingScale:
     is_anchored: NDArray[np.bool_] | None = None
     anchor_position: int = 0
 
-    def values(self, ratings: Array) -> Array:
+    def convert_ratings(self, ratings: Array) -> Array:
         """Convert ratings of the model, along the last axis."""
-        return self.changes(ratings) + self.base
+        return self.convert_differences(ratings) + self.base
 
-    def changes(self, ratings: Array) -> Array:
+    def convert_differences(self, ratings: Array) -> Array:
         """Convert differences of ratings of the model, such as errors, along the last axis."""
         if self.is_anchored is not None:
             anchor_rating = ratings[..., [self.anchor_position]]
@@ -63,7 +63,7 @@ class RatingScale:
             unknowns = self.factor * unknowns
         return replace(
             covariance,
-            root=self.changes(covariance.root.T).T,
+            root=self.convert_differences(covariance.root.T).T,
             effects=self.factor * covariance.effects,
             unknowns=unknowns,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh
@@ -93,43 +94,90 @@ def leave_one_out_errors(system: RatingSystem, alphas: Array) -> Array:
     depend on λ.
     """
     counts = system.counts
-    n_regularized = system.n_regularized
-    regularized = slice(n_regularized)
-    free = slice(n_regularized, None)
+    reduced = _eliminate_free_unknowns(system)
+    sum_of_squares = np.zeros(len(alphas))
+    for outcomes in _blocks_of_equal_weight(counts, len(reduced.eigenvalues)):
+        residuals = _left_out_residuals(system, reduced, outcomes, alphas)
+        weight = counts.weight[outcomes[0]]
+        sum_of_squares += weight * (counts.count[outcomes] @ residuals**2)
+    return np.asarray(sum_of_squares / counts.total_weight)
+
+
+class _ReducedSystem(NamedTuple):
+    """The system of the regularized unknowns, in the coordinates of its eigenvectors.
+
+    Attributes
+    ----------
+    eigenvalues : ndarray of shape (n_regularized,)
+        Eigenvalues of the Schur complement of the free unknowns.
+    right : ndarray of shape (n_regularized,)
+        Right-hand side.
+    item_rows : ndarray of shape (n_items, n_regularized)
+        Ratings of the items as functions of the unknowns.
+    free_gram : ndarray of shape (n_free, n_free)
+        Gram matrix F of the free unknowns.
+    free_rows : ndarray of shape (n_free, n_regularized)
+        F⁻¹ times the cross products of free and regularized unknowns.
+    free_right : ndarray of shape (n_free,)
+        F⁻¹ times the right-hand side of the free unknowns.
+    """
+
+    eigenvalues: Array
+    right: Array
+    item_rows: Array
+    free_gram: Array
+    free_rows: Array
+    free_right: Array
+
+
+def _eliminate_free_unknowns(system: RatingSystem) -> _ReducedSystem:
+    counts = system.counts
+    regularized = slice(system.n_regularized)
+    free = slice(system.n_regularized, None)
     gram = system.dense_gram(counts.pair_weights)
     right = system.apply_transpose(counts.pair_target_sums)
 
-    # Eliminate the free unknowns: the Schur complement is the matrix of the regularized ones.
+    # The Schur complement of the free unknowns is the matrix of the regularized ones.
     cross = gram[regularized, free]
     free_gram = gram[free, free] + np.diag(system.penalties(0.0)[free])
-    eliminated = np.linalg.solve(free_gram, np.column_stack([gram[free, regularized], right[free]]))
-    eliminated_gram = eliminated[:, :-1]
-    eliminated_right = eliminated[:, -1]
-    eigenvalues, eigenvectors = eigh(gram[regularized, regularized] - cross @ eliminated_gram)
-    eigenvalues = np.maximum(eigenvalues, 0.0)
+    right_columns = np.column_stack([gram[free, regularized], right[free]])
+    eliminated = np.asarray(np.linalg.solve(free_gram, right_columns), np.float64)
+    free_rows = eliminated[:, :-1]
+    free_right = eliminated[:, -1]
+    eigenvalues, eigenvectors = eigh(gram[regularized, regularized] - cross @ free_rows)
+    return _ReducedSystem(
+        eigenvalues=np.maximum(eigenvalues, 0.0),
+        right=eigenvectors.T @ (right[regularized] - cross @ free_right),
+        item_rows=eigenvectors if system.X is None else system.X @ eigenvectors,
+        free_gram=free_gram,
+        free_rows=free_rows @ eigenvectors,
+        free_right=free_right,
+    )
 
-    # Everything in the coordinates of the eigenvectors.
-    item_rows = eigenvectors if system.X is None else system.X @ eigenvectors
-    rotated_right = eigenvectors.T @ (right[regularized] - cross @ eliminated_right)
-    rotated_eliminated = eliminated_gram @ eigenvectors
 
-    sum_of_squares = np.zeros(len(alphas))
-    for outcomes in _blocks_of_equal_weight(counts, len(eigenvalues)):
-        pairs = counts.pair[outcomes]
-        omega = counts.weight[outcomes[0]]
-        free_columns = system.free_columns[pairs]
-        x = _differences_of_sides(counts, pairs, item_rows) - free_columns @ rotated_eliminated
-        target = counts.target[outcomes] - free_columns @ eliminated_right
+def _left_out_residuals(
+    system: RatingSystem, reduced: _ReducedSystem, outcomes: Indices, alphas: Array
+) -> Array:
+    """Residual of a comparison of each outcome, without it, of shape (n_outcomes, n_alphas).
 
-        # Of shape (n_unknowns, n_alphas), with the λ of the other comparisons.
-        inverse = 1 / (eigenvalues[:, None] + alphas * (counts.total_weight - omega))
-        residual = target[:, None] - x @ (inverse * rotated_right[:, None])
-        solved_free_columns = np.linalg.solve(free_gram, free_columns.T).T
-        free_leverage = np.einsum("ij,ij->i", free_columns, solved_free_columns)
-        leverage = omega * (free_leverage[:, None] + x**2 @ inverse)
-        held_out_residual = residual / (1 - leverage)
-        sum_of_squares += omega * (counts.count[outcomes] @ held_out_residual**2)
-    return np.asarray(sum_of_squares / counts.total_weight)
+    The outcomes have the same weight.
+    """
+    counts = system.counts
+    pairs = counts.pair[outcomes]
+    weight = counts.weight[outcomes[0]]
+    free_columns = system.free_columns[pairs]
+    x = _differences_of_sides(counts, pairs, reduced.item_rows) - free_columns @ reduced.free_rows
+    target = counts.target[outcomes] - free_columns @ reduced.free_right
+
+    # With the λ of a fit to the other comparisons, of shape (n_unknowns, n_alphas).
+    ridges = alphas * (counts.total_weight - weight)
+    inverse = 1 / (reduced.eigenvalues[:, None] + ridges)
+    residual = target[:, None] - x @ (inverse * reduced.right[:, None])
+
+    solved_free_columns = np.linalg.solve(reduced.free_gram, free_columns.T).T
+    free_leverage = np.einsum("ij,ij->i", free_columns, solved_free_columns)
+    leverage = weight * (free_leverage[:, None] + x**2 @ inverse)
+    return np.asarray(residual / (1 - leverage))
 
 
 def _differences_of_sides(counts: ComparisonCounts, pairs: Indices, item_rows: Array) -> Array:

@@ -44,10 +44,10 @@ class Intransitivity(NamedTuple):
     """
 
     unexplained: float
-    cyclicity: float | None
-    cycle_ratio: float | None
-    chance_low: float | None
-    chance_high: float | None
+    cyclicity: float | None = None
+    cycle_ratio: float | None = None
+    chance_low: float | None = None
+    chance_high: float | None = None
 
 
 class PairResiduals(NamedTuple):
@@ -205,7 +205,7 @@ def measure_intransitivity(model: RatingModel, *, is_testable: bool) -> Intransi
         residual_squares = float(counts.outcome_weight @ residuals_of_outcomes**2)
         unexplained = residual_squares / counts.squared_target
     if counts.teams is not None:
-        return Intransitivity(unexplained, None, None, None, None)
+        return Intransitivity(unexplained)
     test = CircleTest(model)
     residuals = test.residuals()
 
@@ -218,11 +218,11 @@ def measure_intransitivity(model: RatingModel, *, is_testable: bool) -> Intransi
         cyclic_means = test.information / edge_weights * test.lack_of_fit(residuals)[0]
         cyclicity = min(1.0, float(edge_weights @ cyclic_means**2) / squared_means)
 
-    untested = Intransitivity(unexplained, cyclicity, None, None, None)
+    untested = Intransitivity(unexplained, cyclicity)
     if not is_testable or not test.is_possible:
         return untested
     ratio = float(test.ratio(residuals)[0])
     if np.isnan(ratio):
         return untested
     low, high = test.chance_interval().tolist()
-    return Intransitivity(unexplained, cyclicity, ratio, low, high)
+    return untested._replace(cycle_ratio=ratio, chance_low=low, chance_high=high)

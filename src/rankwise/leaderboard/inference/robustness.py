@@ -350,7 +350,8 @@ def blocks_to_flip(
             break
         remaining.pop(best)
         remaining_outcomes = counts.outcome[np.isin(block_of_row, remaining)]
-        refitted = _refit(model, np.bincount(remaining_outcomes, minlength=len(counts.count)))
+        remaining_counts = np.bincount(remaining_outcomes, minlength=len(counts.count))
+        refitted = _refit(model, remaining_counts)
         leave_one_out = refitted.leave_one_out()
         lead = rating_lead(refitted, a, b)
 

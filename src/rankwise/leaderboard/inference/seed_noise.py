@@ -62,7 +62,7 @@ def seed_noise(model: AdditiveModel, rows: Repetitions, reference: Array) -> See
     scaled_deviation = rows.deviation * (1 / np.sqrt(n_seeds * np.maximum(n_seeds - 1, 1)))
 
     n = design.n_models + 1  # the last row and column is the reference
-    total = np.zeros((n, n))
+    total_variance = np.zeros((n, n))
     sum_for_freedom = np.zeros((n, n))
     for task in range(len(design.weights)):
         is_task = rows.task == task
@@ -77,14 +77,14 @@ def seed_noise(model: AdditiveModel, rows: Repetitions, reference: Array) -> See
         changes = model.inverse @ centered
         changes = np.vstack([changes, reference @ changes])
         variances = difference_variances(changes @ changes.T)
-        total += variances
+        total_variance += variances
         sum_for_freedom += variances**2 / max(1, len(seeds) - 1)
 
     # Welch-Satterthwaite degrees of freedom.
     freedom = np.ones((n, n))
-    np.divide(total**2, sum_for_freedom, out=freedom, where=sum_for_freedom > 0)
+    np.divide(total_variance**2, sum_for_freedom, out=freedom, where=sum_for_freedom > 0)
 
     n_cells = int(np.count_nonzero(counts))
     n_degrees_of_freedom = max(1, len(rows.deviation) - n_cells)
     variance_of_score = float((rows.deviation**2).sum()) / n_degrees_of_freedom
-    return SeedNoise(student_errors(total, freedom), variance_of_score)
+    return SeedNoise(student_errors(total_variance, freedom), variance_of_score)
