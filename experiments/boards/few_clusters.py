@@ -24,7 +24,7 @@ from scipy.special import expit
 from experiments.shared.command_line import record
 from rankwise.datasets import PairData
 from rankwise.leaderboard import rate
-from rankwise.uncertainty.jackknife_errors import joint_quantile, possible_ranks
+from rankwise.uncertainty.possible_ranks import joint_quantile, possible_ranks
 
 N_ITEMS = 30
 N_COMPARISONS = 200  # of each judge, on average

@@ -30,7 +30,7 @@ from experiments.shared.command_line import make_parser, record
 from experiments.shared.letor import read_folds
 from experiments.shared.tables import print_table
 from rankwise import CalibratedRanker, PairGraph, RankLogisticCV, RankRLS, RankRLSCV
-from rankwise.uncertainty.calibrated_ranker import reliability
+from rankwise.uncertainty.probability_map import reliability
 
 N_PAIRS = 20_000
 

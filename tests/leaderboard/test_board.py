@@ -20,7 +20,7 @@ from rankwise.datasets import PairData
 from rankwise.leaderboard import rate, rate_groups
 from rankwise.leaderboard.judges import _slopes, krippendorff
 from rankwise.leaderboard.render import FORMATS, footnotes, tables
-from rankwise.uncertainty.jackknife_errors import CovarianceRoot, joint_quantile
+from rankwise.uncertainty.possible_ranks import CovarianceRoot, joint_quantile
 from tests.leaderboard.data import consistent_games, random_games
 
 
@@ -293,9 +293,7 @@ def test_krippendorffs_alpha_is_that_of_coincidences(seed):
 def test_possible_ranks_of_very_many_items_are_wider(monkeypatch):
     games = consistent_games(np.linspace(1, -1, 8), 300, seed=3)
     exact = rate(games)
-    monkeypatch.setattr(
-        import_module("rankwise.uncertainty.jackknife_errors"), "COVARIANCE_LIMIT", 3
-    )
+    monkeypatch.setattr(import_module("rankwise.uncertainty.possible_ranks"), "COVARIANCE_LIMIT", 3)
     wide = rate(games)
     for k in range(8):
         assert wide[k].best_rank <= exact[k].best_rank

@@ -24,7 +24,7 @@ from rankwise.leaderboard.inference.ranks import (
     holm_rejects,
     simultaneous_ranks,
 )
-from rankwise.uncertainty.jackknife_errors import CovarianceRoot, joint_quantile, possible_ranks
+from rankwise.uncertainty.possible_ranks import CovarianceRoot, joint_quantile, possible_ranks
 
 
 def ranks_by_hand(scores, root, freedom, lists, level):

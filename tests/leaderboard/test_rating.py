@@ -23,7 +23,7 @@ from rankwise.leaderboard.algebra.alpha_selection import (
     middle_alpha,
 )
 from rankwise.leaderboard.algebra.rating_system import RatingSystem
-from rankwise.uncertainty.jackknife_errors import ranks_within
+from rankwise.uncertainty.possible_ranks import ranks_within
 from tests.leaderboard.data import (
     consistent_games,
     count_comparisons,

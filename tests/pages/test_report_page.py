@@ -48,7 +48,7 @@ from rankwise.pages.report import (
 )
 from rankwise.pages.report.report_data import make_scored_items
 from rankwise.report import report
-from rankwise.uncertainty.calibrated_ranker import draw_pairs
+from rankwise.uncertainty.held_out_pairs import draw_pairs
 from tests.auto.comparison_data import cyclic_types
 from tests.pages.data import HOSTILE, Outline, assert_nothing_foreign_runs, data_of
 

@@ -24,8 +24,9 @@ from rankwise import (
 )
 from rankwise.datasets import make_ranking
 from rankwise.model_selection.scorer import needs_groups, predict_items
-from rankwise.uncertainty.calibrated_ranker import fit_probability_map, held_out_pairs, reliability
+from rankwise.uncertainty.held_out_pairs import held_out_pairs
 from rankwise.uncertainty.jackknife_errors import leave_units_out
+from rankwise.uncertainty.probability_map import fit_probability_map, reliability
 from tests.oracle_uncertainty import refit_without, weights_in_long_double
 
 X, Y, GROUPS = make_ranking(

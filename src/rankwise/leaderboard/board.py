@@ -56,7 +56,7 @@ from rankwise.leaderboard.prior import Prior
 from rankwise.leaderboard.ranked_board import RankedBoard
 from rankwise.leaderboard.rating_scale import RatingScale
 from rankwise.runtime.threads import single_threaded
-from rankwise.uncertainty.jackknife_errors import COVARIANCE_LIMIT, JOINT_LIMIT, CovarianceRoot
+from rankwise.uncertainty.possible_ranks import COVARIANCE_LIMIT, JOINT_LIMIT, CovarianceRoot
 from rankwise.validation import check_option
 
 MOST_FLIP_ENTRIES = 2_500_000  # items times outcomes; more votes to flip take over a second

@@ -14,7 +14,7 @@ from rankwise.datasets.column_roles import Column
 from rankwise.leaderboard.algebra.comparison_counts import ComparisonCounts
 from rankwise.leaderboard.algebra.rating_system import RatingSystem
 from rankwise.leaderboard.board_types import CovariateArgument
-from rankwise.uncertainty.jackknife_errors import CovarianceRoot
+from rankwise.uncertainty.possible_ranks import CovarianceRoot
 from rankwise.validation import check_float_array
 
 SIDE = "first side"

@@ -18,7 +18,7 @@ from rankwise.frames import as_array, frame_columns
 from rankwise.leaderboard.board import Leaderboard
 from rankwise.leaderboard.board_types import Label
 from rankwise.leaderboard.prior import RANK_TOLERANCE, Priors
-from rankwise.uncertainty.jackknife_errors import COVARIANCE_LIMIT
+from rankwise.uncertainty.possible_ranks import COVARIANCE_LIMIT
 from rankwise.validation import check_float_array
 
 PRIOR = "the prior"

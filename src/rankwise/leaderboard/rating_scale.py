@@ -13,7 +13,7 @@ from rankwise.formatting import join_words
 from rankwise.leaderboard.algebra.outcome_likelihood import are_verdicts
 from rankwise.leaderboard.board_types import Label
 from rankwise.leaderboard.models.base import RatingModel
-from rankwise.uncertainty.jackknife_errors import CovarianceRoot
+from rankwise.uncertainty.possible_ranks import CovarianceRoot
 from rankwise.validation import check_option
 
 ELO_PER_LOGIT = 400 / math.log(10)

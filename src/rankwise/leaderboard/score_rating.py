@@ -23,7 +23,7 @@ from rankwise.leaderboard.score_reader import (
 from rankwise.leaderboard.score_table import ScoreTable
 from rankwise.leaderboard.score_transforms import fill_missing, lower_is_better_tasks, rescale
 from rankwise.runtime.threads import single_threaded
-from rankwise.uncertainty.jackknife_errors import COVARIANCE_LIMIT
+from rankwise.uncertainty.possible_ranks import COVARIANCE_LIMIT
 from rankwise.validation import suggestion
 
 

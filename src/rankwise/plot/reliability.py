@@ -12,7 +12,7 @@ from rankwise.arrays import Array
 from rankwise.plot.figure import COLORS, NEUTRAL, Display, PlotOption
 from rankwise.rankers.pipelines import final_estimator
 from rankwise.uncertainty import CalibratedRanker
-from rankwise.uncertainty.calibrated_ranker import reliability
+from rankwise.uncertainty.probability_map import reliability
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

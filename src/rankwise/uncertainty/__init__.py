@@ -1,7 +1,8 @@
 """How certain a ranking is: standard errors, calibrated probabilities, intervals of ranks."""
 
-from rankwise.uncertainty.calibrated_ranker import CalibratedRanker, RankInterval, Reliability
+from rankwise.uncertainty.calibrated_ranker import CalibratedRanker, RankInterval
 from rankwise.uncertainty.jackknife_errors import Difference, Jackknife, jackknife
+from rankwise.uncertainty.probability_map import Reliability
 
 __all__ = [
     "CalibratedRanker",

@@ -13,7 +13,7 @@ from rankwise.leaderboard.algebra.comparison_counts import ComparisonCounts
 from rankwise.leaderboard.algebra.rating_system import RatingSystem
 from rankwise.runtime.memory import check_matrix_fits
 from rankwise.runtime.progress import track
-from rankwise.uncertainty.jackknife_errors import CovarianceRoot
+from rankwise.uncertainty.possible_ranks import CovarianceRoot
 
 BLOCK = 2**22  # numbers
 N_DRAWS = 200

@@ -18,7 +18,7 @@ from rankwise.leaderboard.algebra.comparison_design import (
     fixed_width_csr,
     iterative_solver,
 )
-from rankwise.uncertainty.jackknife_errors import COVARIANCE_LIMIT
+from rankwise.uncertainty.possible_ranks import COVARIANCE_LIMIT
 
 DENSE_LIMIT = 300  # items; above, conjugate gradients are faster than a dense solve
 TOLERANCE = 1e-11

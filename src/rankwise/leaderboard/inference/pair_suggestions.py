@@ -24,7 +24,8 @@ from rankwise.leaderboard.inference.posterior import (
     fit_posterior,
 )
 from rankwise.runtime.threads import single_threaded
-from rankwise.uncertainty.calibrated_ranker import CalibratedRanker, ProbabilityMap
+from rankwise.uncertainty.calibrated_ranker import CalibratedRanker
+from rankwise.uncertainty.probability_map import ProbabilityMap
 from rankwise.validation import check_int, check_option
 
 RatingSource: TypeAlias = Leaderboard | PairData | PairGraph | RatingPosterior | CalibratedRanker

@@ -12,7 +12,7 @@ from scipy.special import expit
 
 from rankwise.arrays import Array, Indices, Matrix
 from rankwise.graphs import PairGraph
-from rankwise.uncertainty.calibrated_ranker import ProbabilityMap
+from rankwise.uncertainty.probability_map import ProbabilityMap
 
 MOST_ITEMS = 3000  # every pair of items is evaluated
 LOGISTIC = 1.702  # σ(1.702 x) approximates the normal distribution function

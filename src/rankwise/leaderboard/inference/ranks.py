@@ -13,7 +13,7 @@ from rankwise.arrays import AnyArray, Array, Indices, Labels
 from rankwise.datasets.pair_data import Rankings
 from rankwise.groups import indices_by_group
 from rankwise.leaderboard.algebra.comparison_counts import ComparisonCounts
-from rankwise.uncertainty.jackknife_errors import (
+from rankwise.uncertainty.possible_ranks import (
     COVARIANCE_LIMIT,
     EQUAL,
     CovarianceRoot,

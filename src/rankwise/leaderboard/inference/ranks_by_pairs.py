@@ -10,7 +10,7 @@ from rankwise.arrays import Array, Indices, Mask
 from rankwise.groups import indices_by_group
 from rankwise.leaderboard.inference.pair_errors import PairErrors
 from rankwise.leaderboard.inference.ranks import IntervalColumns, RatedItems, holm_rejects
-from rankwise.uncertainty.jackknife_errors import CovarianceRoot, joint_quantile
+from rankwise.uncertainty.possible_ranks import CovarianceRoot, joint_quantile
 
 WIDEST_INTERVAL = 100.0  # times the range of the ratings; wider intervals say nothing
 

@@ -13,7 +13,7 @@ from rankwise.groups import indices_by_group
 from rankwise.leaderboard.algebra.comparison_counts import ComparisonCounts
 from rankwise.leaderboard.algebra.leave_comparison_out import LEAST_SLACK, LeaveOneOut
 from rankwise.leaderboard.models.base import RemovableVotes
-from rankwise.uncertainty.jackknife_errors import EQUAL
+from rankwise.uncertainty.possible_ranks import EQUAL
 
 RIVALS = 10  # items that the first place is compared with
 STRIDE = 10  # after many removed votes, a tenth of their number is removed at once

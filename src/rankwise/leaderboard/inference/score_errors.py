@@ -21,7 +21,7 @@ from rankwise.leaderboard.models.task_scores import (
     unit_kinds,
 )
 from rankwise.leaderboard.score_table import Repetitions
-from rankwise.uncertainty.jackknife_errors import CovarianceRoot
+from rankwise.uncertainty.possible_ranks import CovarianceRoot
 
 ROUNDING = 1e-12  # differences up to this multiple of the largest score are rounding errors
 

@@ -12,7 +12,7 @@ from rankwise.leaderboard.algebra.comparison_counts import ComparisonCounts
 from rankwise.leaderboard.algebra.comparison_design import ComparisonDesign
 from rankwise.leaderboard.algebra.leave_comparison_out import LeaveOneOut
 from rankwise.leaderboard.algebra.outcome_likelihood import OutcomeCurve
-from rankwise.uncertainty.jackknife_errors import CovarianceRoot
+from rankwise.uncertainty.possible_ranks import CovarianceRoot
 
 
 class RatingModel(Protocol):

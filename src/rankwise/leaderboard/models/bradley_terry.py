@@ -25,7 +25,7 @@ from rankwise.leaderboard.algebra.outcome_likelihood import (
 from rankwise.leaderboard.algebra.rating_system import RatingSystem
 from rankwise.leaderboard.algebra.team_rows import TeamRows, determined_sets
 from rankwise.leaderboard.models.least_squares_model import comparable_components
-from rankwise.uncertainty.jackknife_errors import CovarianceRoot
+from rankwise.uncertainty.possible_ranks import CovarianceRoot
 
 TOLERANCE = 1e-14  # of the gap, relative to the objective
 GRID_STEP = 2  # every second alpha of the grid is tried, since each needs a fit

@@ -32,7 +32,7 @@ from rankwise.leaderboard.models.rating_components import (
     RatingComponents,
     check_scales,
 )
-from rankwise.uncertainty.jackknife_errors import CovarianceRoot
+from rankwise.uncertainty.possible_ranks import CovarianceRoot
 
 SOLVER_TOLERANCE = 1e-11
 SOLVER_ITERATIONS = 500

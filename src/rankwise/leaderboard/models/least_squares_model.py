@@ -13,7 +13,7 @@ from rankwise.leaderboard.algebra.alpha_selection import leave_one_out_errors, s
 from rankwise.leaderboard.algebra.comparison_counts import ComparisonCounts
 from rankwise.leaderboard.algebra.leave_comparison_out import LeaveOneOut, jackknife_covariance
 from rankwise.leaderboard.algebra.rating_system import RatingSystem
-from rankwise.uncertainty.jackknife_errors import CovarianceRoot
+from rankwise.uncertainty.possible_ranks import CovarianceRoot
 
 
 def comparable_components(

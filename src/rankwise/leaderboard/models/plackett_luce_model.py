@@ -26,7 +26,7 @@ from rankwise.leaderboard.models.bradley_terry import (
 )
 from rankwise.losses import PlackettLuceLoss
 from rankwise.runtime.memory import check_matrix_fits
-from rankwise.uncertainty.jackknife_errors import CovarianceRoot
+from rankwise.uncertainty.possible_ranks import CovarianceRoot
 
 GAP = 1e-13  # relative to the objective
 

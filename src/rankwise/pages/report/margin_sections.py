@@ -11,7 +11,7 @@ from rankwise.formatting import JsonObject
 from rankwise.pages.page_values import short_numbers
 from rankwise.pages.report.report_data import ScoredItems
 from rankwise.uncertainty import CalibratedRanker
-from rankwise.uncertainty.calibrated_ranker import draw_pairs
+from rankwise.uncertainty.held_out_pairs import draw_pairs
 
 MAX_PAIRS = 1_000_000
 N_BINS = 60

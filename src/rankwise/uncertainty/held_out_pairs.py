@@ -1,0 +1,297 @@
+"""Differences of held-out scores, from which probabilities and sets are calibrated."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rankwise.arrays import Array, Indices
+from rankwise.graphs import PreferenceGraph
+from rankwise.groups import indices_by_group
+from rankwise.metrics.grades import LARGEST_GRADE
+from rankwise.model_selection.conformal import held_out_gaps, max_by_list
+from rankwise.model_selection.folds import (
+    EXACT_FOLDS,
+    FEWEST_FOR_PAIRS,
+    MOST_FOR_PAIRS,
+    fold_of_item,
+)
+from rankwise.rankers.rank_rls import RankRLSTask
+from rankwise.uncertainty.jackknife_errors import Difference, Jackknife, LeftOut, LeftOutExactly
+
+
+def gaps_of_grades(left_out: LeftOut) -> tuple[Array, list[Array]]:
+    """Conformity scores of `CalibratedRanker.best_set`.
+
+    Only groups that were held out as a whole are used; there are none for explicit preferences.
+
+    Returns
+    -------
+    grades : ndarray
+        Relevance levels that can be requested.
+    gaps : list of ndarray
+        Differences to the best item of each group, and to the items of each grade.
+    """
+    graph = left_out.graph
+    if left_out.units.of_edges or not graph.has_relevance:
+        return np.empty(0), [np.empty(0)]
+    y = np.asarray(graph.y).reshape(graph.n_items)
+
+    # Held-out scores; those of groups that no unit contains as a whole are NaN
+    unit_of_item = fold_of_item(left_out.units.members, graph.n_items)
+    last_unit_of_group = max_by_list(unit_of_item, graph.groups)
+    first_unit_of_group = -max_by_list(-unit_of_item, graph.groups)
+    is_split = (first_unit_of_group != last_unit_of_group)[graph.groups]
+    is_in_no_unit = unit_of_item < 0
+    scores = left_out.scores(np.arange(graph.n_items), unit_of_item)
+    scores[is_split | is_in_no_unit] = np.nan
+
+    grades = np.unique(y)[1:]  # any item has the lowest grade
+    if len(grades) > LARGEST_GRADE:
+        grades = np.empty(0)
+    gaps_to_best = held_out_gaps(y, scores, graph.groups)
+    gaps_to_grades = [held_out_gaps(y, scores, graph.groups, grade) for grade in grades.tolist()]
+    return grades, [gaps_to_best, *gaps_to_grades]
+
+
+class HeldOutDifferences(NamedTuple):
+    """Held-out pairs of items, and the differences of their scores.
+
+    Attributes
+    ----------
+    first, second : ndarray of int, shape (n_pairs,)
+        Rows of X, the better item first.
+    difference : Difference
+        By models without both items, or without their comparison; with the standard error of a new
+        pair, which excludes the changes by the units of the pair itself.
+    """
+
+    first: Indices
+    second: Indices
+    difference: Difference
+
+
+class _DrawnPairs(NamedTuple):
+    """Rows of the better and the other item of each pair, and the number of the comparison."""
+
+    first: Indices
+    second: Indices
+    edge: Indices | None = None
+
+
+def held_out_pairs(
+    left_out: LeftOut, errors: Jackknife, n_pairs: int, rng: np.random.Generator
+) -> HeldOutDifferences:
+    """Draw at most `n_pairs` pairs with different relevance from those held out together.
+
+    These are the pairs inside both a group and a unit. If the units are the items of one list, each
+    pair is held out in turn, or ten folds of the items for long lists.
+    """
+    graph = left_out.graph
+    units = left_out.units
+    n_rows = graph.n_items
+    if units.of_edges:
+        n_rows = graph.n_pairs
+    unit_of_row = fold_of_item(units.members, n_rows)
+    fold_of_row = unit_of_row
+    list_task = _task_of_single_items(left_out)
+    if list_task is not None:  # a unit of one item contains no pair
+        fold_of_row = _folds_of_list(list_task, graph.n_items, rng)
+
+    if graph.has_relevance:
+        pairs = _draw_from_scores(graph, fold_of_row, n_pairs, rng)
+    else:
+        pairs = _draw_comparisons(left_out, fold_of_row, n_pairs, rng)
+    if len(pairs.first) == 0:
+        raise ValueError(
+            "no pair of items with different scores is held out as a whole, so probabilities "
+            f"cannot be fitted; leave out other units than {units.kind} (units=...), or "
+            "pass more data."
+        )
+
+    # Differences by the models without the unit of each pair, or without those of both items
+    differences_without_units = []
+    for unit in _units_of_pairs(pairs, unit_of_row, has_single_items=list_task is not None):
+        differences_without_units.append(_score_differences(left_out, pairs, unit))
+    difference = differences_without_units[0]
+    if list_task is not None:
+        difference = _differences_within_list(list_task, pairs.first, pairs.second, fold_of_row)
+    error = _standard_error_of_new_pairs(left_out, errors, pairs, differences_without_units)
+    return HeldOutDifferences(pairs.first, pairs.second, Difference(difference, error))
+
+
+def _units_of_pairs(
+    pairs: _DrawnPairs, unit_of_row: Indices, *, has_single_items: bool
+) -> list[Indices]:
+    """Units that contain the pairs: one unit for each pair, or those of both items."""
+    if pairs.edge is not None:
+        return [unit_of_row[pairs.edge]]
+    if has_single_items:
+        return [unit_of_row[pairs.first], unit_of_row[pairs.second]]
+    return [unit_of_row[pairs.first]]  # the second item is in the same unit
+
+
+def _task_of_single_items(left_out: LeftOut) -> RankRLSTask | None:
+    """The task of a RankRLS whose units are single items; None for other models and units."""
+    if not isinstance(left_out, LeftOutExactly) or left_out.units.of_edges:
+        return None
+    largest_unit = max(len(rows) for rows in left_out.units.members)
+    if largest_unit > 1:
+        return None
+    return left_out.task
+
+
+def _draw_comparisons(
+    left_out: LeftOut, fold_of_row: Indices, n_pairs: int, rng: np.random.Generator
+) -> _DrawnPairs:
+    """Draw from the explicit preferences that lie in one fold."""
+    comparisons = left_out.graph.pairs()
+    winner = comparisons.winner
+    loser = comparisons.loser
+    has_edge_folds = left_out.units.of_edges
+    if has_edge_folds:
+        is_held_out = fold_of_row >= 0
+    else:
+        is_held_out = (fold_of_row[winner] >= 0) & (fold_of_row[winner] == fold_of_row[loser])
+    candidates = np.flatnonzero(is_held_out & (comparisons.magnitude > 0))
+    edges = candidates[_draw_numbers(len(candidates), n_pairs, rng)]
+    if has_edge_folds:
+        return _DrawnPairs(winner[edges], loser[edges], edges)
+    return _DrawnPairs(winner[edges], loser[edges])
+
+
+def _draw_from_scores(
+    graph: PreferenceGraph, fold_of_item: Indices, n_pairs: int, rng: np.random.Generator
+) -> _DrawnPairs:
+    """Draw pairs of items of one group and one fold with different relevance."""
+    is_candidate = fold_of_item >= 0
+    if graph.item_weights is not None:
+        is_candidate &= graph.item_weights > 0
+    items = np.flatnonzero(is_candidate)
+    y = np.asarray(graph.y).reshape(graph.n_items)[items]
+    n_folds = fold_of_item.max() + 1
+    group_and_fold = graph.groups[items] * n_folds + fold_of_item[items]
+    first, second = draw_pairs(y, group_and_fold, n_pairs, rng)
+    return _DrawnPairs(items[first], items[second])
+
+
+def _score_differences(left_out: LeftOut, pairs: _DrawnPairs, unit: Indices) -> Array:
+    """Differences of the scores of pairs by the models without these units."""
+    return left_out.scores(pairs.first, unit) - left_out.scores(pairs.second, unit)
+
+
+def _standard_error_of_new_pairs(
+    left_out: LeftOut,
+    errors: Jackknife,
+    pairs: _DrawnPairs,
+    differences_without_units: list[Array],
+) -> Array:
+    """Standard error of the differences of the pairs, as if they were not training data.
+
+    The changes of a difference by the units of the pair itself are excluded from the jackknife sum.
+    """
+    n_units = len(left_out.units.members)
+    n_other_units = max(1, n_units - len(differences_without_units))
+
+    # Squared changes of the difference without each unit of the pair
+    model_of_all_data = np.full(len(pairs.first), -1)
+    difference = _score_differences(left_out, pairs, model_of_all_data)
+    squares_of_own_units = np.zeros(len(pairs.first))
+    for difference_without_unit in differences_without_units:
+        squares_of_own_units += (difference_without_unit - difference) ** 2
+
+    # The jackknife error is √((U − 1) / U · sum of the squares of all units)
+    jackknife_error = errors.predict_difference(
+        left_out.X, pairs.first, pairs.second, left_out.groups
+    ).error
+    squares_of_all_units = n_units / (n_units - 1) * jackknife_error**2
+    squares_of_other_units = np.maximum(squares_of_all_units - squares_of_own_units, 0.0)
+    variance = (n_other_units - 1) / n_other_units * squares_of_other_units
+    return np.asarray(np.sqrt(variance))
+
+
+def _folds_of_list(task: RankRLSTask, n_items: int, rng: np.random.Generator) -> Indices:
+    """Fold of each item: one fold if each pair can be held out in turn, else ten."""
+    if n_items < FEWEST_FOR_PAIRS:
+        raise ValueError(
+            f"one list of {n_items} items has no pair that can be held out: at least "
+            f"{FEWEST_FOR_PAIRS} items are needed."
+        )
+    if task.has_pairs and n_items <= MOST_FOR_PAIRS:
+        return np.zeros(n_items, dtype=np.intp)
+    n_folds = min(EXACT_FOLDS, n_items // 2)
+    return np.asarray(rng.permutation(n_items) % n_folds, np.intp)
+
+
+def _differences_within_list(
+    task: RankRLSTask, first: Indices, second: Indices, fold_of_item: Indices
+) -> Array:
+    """Differences of pairs of one list, each by a model without the fold of both items.
+
+    With a single fold, by models without the two items (leave-pair-out).
+    """
+    candidates = task.candidates()  # only the alpha of the learner
+    n_folds = fold_of_item.max() + 1
+    if n_folds > 1:
+        scores = task.held_out(indices_by_group(fold_of_item), candidates)[:, 0, 0]
+        return np.asarray(scores[first] - scores[second])
+    alpha = float(candidates.axes["alpha"][0])
+    n_items = len(fold_of_item)
+    (single_block,) = task.pairs().differences(alpha, n_entries=n_items**2)
+    _, differences = single_block  # (n_items, n_items, 1)
+    return np.asarray(differences[first, second, 0])
+
+
+def _draw_numbers(n_numbers: int, n_draws: int, rng: np.random.Generator) -> Indices:
+    """Some of the numbers 0, …, n_numbers − 1 at random; all of them if that is not more."""
+    if n_numbers <= n_draws:
+        return np.arange(n_numbers)
+    return rng.choice(n_numbers, n_draws, replace=False)
+
+
+def draw_pairs(
+    y: Array, cell: Indices, n: int, rng: np.random.Generator
+) -> tuple[Indices, Indices]:
+    """Draw pairs with different y inside a cell, the better item first: all, or n at random.
+
+    Sorted by cell and y, the items below an item are the first ones of its cell. Pairs are numbered
+    by the cumulative sum of their counts, so a pair is found from its number by bisection.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n_items,)
+        Relevance.
+    cell : ndarray of int, shape (n_items,)
+        Cell of each item.
+    n : int
+        Number of pairs to draw.
+    rng : Generator
+        Source of randomness.
+
+    Returns
+    -------
+    first, second : ndarray of int
+        Positions of the better and of the other item.
+    """
+    # Items by cell, lowest y first
+    items = np.lexsort((y, cell))
+    y = y[items]
+    cell = cell[items]
+    position = np.arange(len(items))
+
+    # The items below an item go from the start of its cell to the start of its level of y
+    cell_start = np.searchsorted(cell, cell)
+    starts_level = np.ones(len(items), dtype=bool)
+    starts_level[1:] = (np.diff(y) != 0) | (np.diff(cell) != 0)
+    level_start = np.maximum.accumulate(np.where(starts_level, position, 0))
+    n_items_below = level_start - cell_start
+
+    # Pairs are numbered by their better item: item k has the numbers from first_pair[k] on
+    n_pairs_up_to = np.cumsum(n_items_below)
+    first_pair = n_pairs_up_to - n_items_below
+    n_all_pairs = int(n_items_below.sum())
+    pair_numbers = _draw_numbers(n_all_pairs, n, rng)
+    better = np.searchsorted(n_pairs_up_to, pair_numbers, side="right")
+    worse = cell_start[better] + (pair_numbers - first_pair[better])
+    return items[better], items[worse]
