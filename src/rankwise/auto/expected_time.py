@@ -72,7 +72,7 @@ def _expected_seconds_of_trees(hold_out: HoldOut) -> ExpectedSeconds:
     if n_evaluated == n_all:  # three folds of two thirds; then all items once
         return ExpectedSeconds(seconds_of_all, training=seconds_of_all / 2)
     evaluation = seconds_of_all / 4  # one fold, the sample
-    training = 0.0  # trees that were grown on nearly all items are not grown again
+    training = 0.0  # trees that were grown on nearly all items are not grown once more
     if n_evaluated > SEEN_TREE_SHARE * n_all:
         training = evaluation
     return ExpectedSeconds(evaluation, training)
