@@ -99,7 +99,7 @@ class ChoiceProbabilities(NamedTuple):
     total_ratio: Array
     candidate_share: Array
 
-    def expected_weights(self, values: Array) -> Array:
+    def sum_over_choices(self, values: Array) -> Array:
         """``Σ_p v_p π_pj`` of each position j; π_pj is the probability of j in choice p."""
         rankings = self.rankings
         scaled = values / self.candidate_share
@@ -121,7 +121,7 @@ class ChoiceProbabilities(NamedTuple):
         expected *= self.item_share
         return expected
 
-    def means(self, v: Array) -> Array:
+    def mean_over_candidates(self, v: Array) -> Array:
         """``Σ_j π_pj v_j`` of each choice p, for v of shape (m, n_rankings, k)."""
         rankings = self.rankings
         own_block = rankings.block_sums(self.item_share * v)
@@ -230,7 +230,7 @@ class PlackettLuceLoss(PairwiseLoss):
             value += float(np.vdot(table.weight, choice_losses))
 
             # how often an item is chosen by its probabilities, less how often it is chosen
-            expected = probabilities.expected_weights(table.weight)
+            expected = probabilities.sum_over_choices(table.weight)
             gradient[table.rows] = (expected - table.weight)[:, :, 0]
             probabilities_of_tables.append((probabilities, expected))
         value /= self.total_weight
@@ -249,8 +249,8 @@ class PlackettLuceLoss(PairwiseLoss):
                 table = probabilities.rankings
                 values = v[table.rows][:, :, None]
                 # (diag(Σ_p ω_p π_p) − Σ_p ω_p π_p π_pᵀ) v
-                weighted_means = table.weight * probabilities.means(values)
-                covariances = expected * values - probabilities.expected_weights(weighted_means)
+                weighted_means = table.weight * probabilities.mean_over_candidates(values)
+                covariances = expected * values - probabilities.sum_over_choices(weighted_means)
                 result[table.rows] = covariances[:, :, 0]
             return np.asarray(result / self.total_weight)
 
@@ -275,12 +275,12 @@ class PlackettLuceLoss(PairwiseLoss):
         """
         for table in self._tables:
             probabilities = table.choice_probabilities(f)
-            expected = probabilities.expected_weights(table.weight)
+            expected = probabilities.sum_over_choices(table.weight)
             gradients = (expected - table.weight)[:, :, 0].T
 
             # π of shape (n_rankings, n_candidates, n_choices)
             unit_vectors = np.eye(len(expected))[:, None]
-            choice_matrix = probabilities.means(unit_vectors).transpose(1, 2, 0)
+            choice_matrix = probabilities.mean_over_candidates(unit_vectors).transpose(1, 2, 0)
 
             # of each ranking diag(Σ_p ω_p π_p) − Σ_p ω_p π_p π_pᵀ
             weights = table.weight[:, :, 0].T[:, None]

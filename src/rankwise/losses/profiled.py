@@ -129,7 +129,6 @@ def nuisance_effects(
         Standard errors; nan for a column that differs in no pair, and for a single group.
     """
     R = R - R.mean(axis=0)
-    n_features = R.shape[1]
     AR = times_A(R)
     AZ = times_A(Z)
 
@@ -137,32 +136,39 @@ def nuisance_effects(
     Z_gram = Z.T @ AZ
     gamma = _pseudo_inverse(Z_gram) @ (Z.T @ target - AZ.T @ (R @ w))
     residual = target - AR @ w - AZ @ gamma
-
-    # u_g: the contribution of each group to the gradient in w and in γ
-    residual_by_group = sp.csr_array((residual, (groups, np.arange(len(Z)))))
-    group_gradient_w = residual_by_group @ R  # (n_groups, n_features)
-    group_gradient_gamma = residual_by_group @ Z  # (n_groups, n_columns)
-    group_gradient_w -= group_gradient_w.mean(axis=0)
-    group_gradient_gamma -= group_gradient_gamma.mean(axis=0)
-
-    # how far each group moves γ: the last entries of H⁺ u_g, by the Schur complement of w
-    penalized_gram = R.T @ AR + alpha * np.eye(n_features)
-    projection = scipy.linalg.solve(penalized_gram, R.T @ AZ, assume_a="pos")
-    reduced_gradient = group_gradient_gamma - group_gradient_w @ projection
-    schur_complement = Z_gram - (AR.T @ Z).T @ projection
-    influence = reduced_gradient @ _pseudo_inverse(schur_complement)
+    influence = _influence_of_groups(R, Z, AR, AZ, residual, groups, alpha)
 
     # the solution of smallest norm among those that fit equally well
     null_space = _null_space(Z_gram)
     gamma = gamma - null_space @ (null_space.T @ gamma)
     influence = influence - (influence @ null_space) @ null_space.T
 
+    # from the variance of the influence of a group
     n_groups = len(influence)
     if n_groups == 1:
         return gamma, np.full(len(gamma), np.nan)
     variance = n_groups / (n_groups - 1) * np.sum(influence**2, axis=0)
     is_identified = Z_gram.diagonal() > 0  # the column differs in some pair
     return gamma, np.where(is_identified, np.sqrt(variance), np.nan)
+
+
+def _influence_of_groups(
+    R: Array, Z: Array, AR: Array, AZ: Array, residual: Array, groups: Indices, alpha: float
+) -> Array:
+    """How far each group moves γ: the last entries of ``H⁺ u_g``, shape (n_groups, n_columns)."""
+    # u_g: the contribution of each group to the gradient in w and in γ, less the mean
+    residual_by_group = sp.csr_array((residual, (groups, np.arange(len(Z)))))
+    group_gradient_w = residual_by_group @ R  # (n_groups, n_features)
+    group_gradient_gamma = residual_by_group @ Z  # (n_groups, n_columns)
+    group_gradient_w -= group_gradient_w.mean(axis=0)
+    group_gradient_gamma -= group_gradient_gamma.mean(axis=0)
+
+    # w is eliminated from H by its Schur complement
+    penalized_gram = R.T @ AR + alpha * np.eye(R.shape[1])
+    projection = scipy.linalg.solve(penalized_gram, R.T @ AZ, assume_a="pos")
+    reduced_gradient = group_gradient_gamma - group_gradient_w @ projection
+    schur_complement = Z.T @ AZ - (AR.T @ Z).T @ projection
+    return np.asarray(reduced_gradient @ _pseudo_inverse(schur_complement))
 
 
 def _pseudo_inverse(gram: Array) -> Array:

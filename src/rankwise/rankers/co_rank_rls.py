@@ -44,7 +44,7 @@ from rankwise.rankers.semi_supervised import (
     split_isolated,
     split_unscored,
 )
-from rankwise.rankers.several_outputs import has_pairs_of_each_output
+from rankwise.rankers.several_outputs import outputs_have_own_pairs
 from rankwise.runtime.memory import check_matrix_fits
 from rankwise.runtime.threads import single_threaded
 from rankwise.solvers.least_squares import solve_shifted
@@ -414,7 +414,7 @@ class CoRankRLS(HoldOutMixin, RankerMixin, BaseEstimator):
         """Separate scored from unscored rows, or the rows of a graph in a pair from the others."""
         if isinstance(target, Preferences):
             partial_target: PartialTarget = split_isolated(target.graph, n_items, agreement)
-        elif has_pairs_of_each_output(target, self.cost, self.ties):
+        elif outputs_have_own_pairs(target, self.cost, self.ties):
             raise ValueError(
                 f"y has shape {target.y.shape}; several outputs need cost='magnitude' and "
                 f"ties='include', whose pairs are the same in all of them, but got "

@@ -56,7 +56,7 @@ from rankwise.rankers.ranking_problem import (
 )
 from rankwise.rankers.several_outputs import (
     OutputsTask,
-    has_pairs_of_each_output,
+    outputs_have_own_pairs,
     split_outputs,
 )
 from rankwise.runtime.progress import Progress
@@ -287,7 +287,7 @@ class RankRLS(PathModel):
         alphas = check_alphas(np.atleast_1d(self.alpha), "alpha", allow_zero=True)
         target = read_y(y, groups, sample_weight, nuisance, X=X)
         X = check_groups(self, X, y, groups, target)
-        if has_pairs_of_each_output(target, self.cost, self.ties):
+        if outputs_have_own_pairs(target, self.cost, self.ties):
             task = self._prepare(X, target)  # a model of each output, which `train` stores in self
             task.train(alpha=np.asarray(self.alpha, dtype=np.float64))
             return self
@@ -408,7 +408,7 @@ class RankRLS(PathModel):
         return self
 
     def _prepare(self, X: MatrixLike, target: TrainingTarget) -> RankRLSTask | OutputsTask:
-        if has_pairs_of_each_output(target, self.cost, self.ties):
+        if outputs_have_own_pairs(target, self.cost, self.ties):
             assert isinstance(target, Relevance)
             tasks = []
             for target_of_output in split_outputs(target):

@@ -54,12 +54,13 @@ class OneOutputTask(Protocol):
         ...
 
 
-def has_pairs_of_each_output(target: TrainingTarget, cost: str, ties: str) -> bool:
+def outputs_have_own_pairs(target: TrainingTarget, cost: str, ties: str) -> bool:
     """Whether the outputs of a target have different pairs, or pairs of different weight."""
     if not isinstance(target, Relevance) or target.nuisance is not None:
         return False
     n_outputs = target.y[0].size
-    return n_outputs > 1 and (cost != "magnitude" or ties == "exclude")
+    has_all_pairs = cost == "magnitude" and ties != "exclude"  # whatever the scores
+    return n_outputs > 1 and not has_all_pairs
 
 
 def split_outputs(target: Relevance) -> list[Relevance]:

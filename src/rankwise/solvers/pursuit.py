@@ -21,6 +21,7 @@ from scipy.linalg import solve_triangular
 from scipy.sparse import issparse
 
 from rankwise.arrays import Array, Matrix
+from rankwise.caching import cached_property
 from rankwise.graphs import PreferenceGraph
 from rankwise.graphs.gram import sums_of_squares
 from rankwise.losses import SquaredLoss
@@ -66,7 +67,7 @@ class PursuitProblem:
     agreement: PreferenceGraph | None = None
     nu: float = 0.0
 
-    @property
+    @cached_property
     def n_views(self) -> int:
         """M."""
         return len(self.scored)
