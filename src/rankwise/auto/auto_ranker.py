@@ -25,7 +25,6 @@ from rankwise.auto.comparison_pipeline import (
     fit_comparisons,
 )
 from rankwise.auto.comparison_reader import (
-    NamedItems,
     read_item_comparisons,
     read_items_to_predict,
     split_names,
@@ -273,9 +272,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
         self.comparison_: ComparisonModel | None = None
         if isinstance(y, PairGraph | PairData):
             check_comparison_arguments(groups, self.scoring, self.combine)
-            items = split_names(X, item_id)
-            self.item_id_ = item_id
-            return self._fit_comparisons(items, y, sample_weight, time, budget)
+            return self._fit_comparisons(X, y, item_id, sample_weight, time, budget)
         if item_id is not None:
             raise ValueError("item_id= is for comparisons: pass a PairData or a PairGraph as y.")
         target = read_y(y, groups, sample_weight, X=X)
@@ -296,11 +293,13 @@ class AutoRanker(RankerMixin, BaseEstimator):
         plan = EvaluationPlan(hold_out, seed, budget, self.time_limit)
         evaluated = self._evaluate(members, plan)
         stacking = Stacking(list(evaluated.values()), hold_out, self.combine)
-        trained = train_members(evaluated, stacking.combine(), hold_out, budget, self.combine)
+        stack = stacking.combine()
+        trained = train_members(evaluated, stack, hold_out, budget, self.combine)
         self._store(trained, evaluated, hold_out)
 
         if values_of_later is not None:
-            self._estimate_on_later_groups(values_of_later, hold_out)
+            where = "the latest groups, by a model of earlier ones"
+            self._store_estimate(values_of_later, where, hold_out)
         elif n_resamples and budget.left() <= 0:
             self.notes_.append("no time was left for the honest estimate")
         elif n_resamples and stacking.n_units >= LEAST_UNITS:
@@ -526,15 +525,18 @@ class AutoRanker(RankerMixin, BaseEstimator):
 
     def _fit_comparisons(
         self,
-        items: NamedItems,
+        X: Any,
         y: PairGraph | PairData,
+        item_id: str | None,
         sample_weight: ArrayLike | None,
         time: ArrayLike | None,
         budget: TimeBudget,
     ) -> Self:
         """Train on comparisons of the items, of which folds of items are held out."""
+        self.item_id_ = item_id
         self.max_group_size_ = None
         self.group_columns_: list[str] = []
+        items = split_names(X, item_id)
         if isinstance(y, PairGraph):
             graph = y
         else:
@@ -643,11 +645,6 @@ class AutoRanker(RankerMixin, BaseEstimator):
         result = estimate_from_units(by_unit, self.scoring_, where, n_groups)
         self.estimate_ = result.estimate
         self.notes_ += result.notes
-
-    def _estimate_on_later_groups(self, by_unit: Array, hold_out: HoldOut) -> None:
-        """Set the estimate by models of earlier groups."""
-        where = "the latest groups, by a model of earlier ones"
-        self._store_estimate(by_unit, where, hold_out)
 
     def _estimate_out_of_bag(self, by_unit: Array, hold_out: HoldOut) -> None:
         """Set the out-of-bag estimate, and the bias of the score on all units."""
