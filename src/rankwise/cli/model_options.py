@@ -40,7 +40,7 @@ UNSCALED_KERNELS = (  # kernel values are no features; chi2 needs non-negative f
 )
 
 
-def settings(options: ModelOptions) -> Parameters:
+def estimator_parameters(options: ModelOptions) -> Parameters:
     """Parameters of the estimator: --kernel and --set NAME=VALUE, as Python values."""
     parameters: Parameters = {"random_state": 0}
     if options.kernel is not None:
@@ -87,7 +87,7 @@ def make_model(
     package = import_module("rankwise")
     class_name = CLASSES[options.model]
     ranker_class = getattr(package, class_name)
-    parameters = settings(options)
+    parameters = estimator_parameters(options)
     _check_parameters(options, parameters, ranker_class().get_params(deep=False))
     scoring = None
     if metric is not None:

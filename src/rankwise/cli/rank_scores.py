@@ -263,10 +263,11 @@ def rate_file(
     lower_is_better: bool | list[str] = split_names(tasks.lower_is_better)
     if lower_is_better == ["all"]:
         lower_is_better = True
+    one_column_per_task = scores.task is None
     columns = ScoreColumns(
         item=scores.item,
         task=scores.task,
-        score=scores.score if scores.task is None else scores.score[0],
+        score=scores.score if one_column_per_task else scores.score[0],
         seed=tasks.seed,
         family=tasks.family,
         task_weight=tasks.task_weight,

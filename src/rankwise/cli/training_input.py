@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from rankwise.arrays import Array, CrossValidation, Indices, Matrix
 from rankwise.cli import terminal
 from rankwise.cli.input_files import DataFile
-from rankwise.cli.model_options import make_model, make_scaler, numbers_in, settings
+from rankwise.cli.model_options import estimator_parameters, make_model, make_scaler, numbers_in
 from rankwise.cli.pair_file import PairFile
 from rankwise.cli.shared_options import FeatureOptions, ModelOptions, split_names
 from rankwise.cli.training_set import Steps, TrainingSet, used_names
@@ -444,7 +444,7 @@ def _candidates(options: ModelOptions) -> dict[str, list[float] | None]:
     candidates: dict[str, list[float] | None] = {"alpha": None}
     if options.alpha != "auto":
         candidates["alpha"] = numbers_in("--alpha", options.alpha)
-    if options.model == "corankrls" and "nu" not in settings(options):
+    if options.model == "corankrls" and "nu" not in estimator_parameters(options):
         candidates["nu"] = None
     return candidates
 

@@ -71,6 +71,7 @@ def choose_columns(
         positions[role] = [position_of(table, column, role) for column in columns]
     _refuse_columns_with_two_roles(table, positions)
 
+    # "auto" selects columns without another role; the column of times may be that of groups.
     taken = {position for role in positions if role != "time" for position in positions[role]}
     if arguments["target"] in ("auto", ["auto"]):
         positions["target"] = _columns_with_usual_name(table, "target", TARGET_NAMES, taken)

@@ -282,8 +282,8 @@ def _missing_cells(
     values: Mapping[int, Array],
 ) -> dict[str, NDArray[np.bool_]]:
     """Masks of the missing cells, by name of the column."""
-    can_be_empty = {columns.tie, columns.place}
-    if columns.has_places:
+    can_be_empty = {columns.tie, columns.place}  # no tie; an item without a place
+    if columns.has_places:  # a ranking may be shorter than others
         can_be_empty.update(columns.items)
     is_missing = {}
     for position, column in labels.items():

@@ -236,7 +236,8 @@ class DelimitedTable(TableFile):
         column that was parsed as text.
         """
         positions = list(dict.fromkeys([*text_columns, *typed_columns])) or [0]
-        # A column may be parsed twice: as text, and with the type that its values show.
+        # `_parsed` has columns by position and by whether they are text: a column may be parsed
+        # as text, and with the type that its values show.
         is_text = {
             position: position in text_columns or position in self.codes for position in positions
         }
@@ -344,6 +345,7 @@ class DelimitedTable(TableFile):
         text = self._decode(self._start_of_rows, len(self._text), first_line)
         lines_of_row: list[str] = []
 
+        # The reader takes the lines of a row one by one; they are kept for the text of the row.
         def remembered_lines() -> Iterator[str]:
             for line in io.StringIO(text, newline=""):
                 lines_of_row.append(line)
@@ -361,7 +363,8 @@ class DelimitedTable(TableFile):
             except csv.Error as error:
                 problem = f"{error}. Check the quotation marks and line ends of this row."
                 raise TableFormatError(self.path, line_number, problem) from None
-            is_blank = len(cells) < 2 <= len(self.names) and not "".join(cells).strip()
+            has_several_columns = len(self.names) >= 2
+            is_blank = has_several_columns and len(cells) < 2 and not "".join(cells).strip()
             if is_blank:
                 cells = []
             elif cells and len(cells) != len(self.names):
@@ -379,13 +382,14 @@ class DelimitedTable(TableFile):
         has_open_quote = len(quotes) % 2 == 1
         opening_quotes = quotes[::2]
         closing_quotes = quotes[1::2]
+
+        # Before an opening quote and after a closing one is a delimiter, a line end, or another
+        # quote (two quotes in a cell stand for one).
         closing_before_end = closing_quotes[closing_quotes + 1 < len(characters)]
         neighbors = np.concatenate([opening_quotes - 1, closing_before_end + 1])
-
-        # Outside of the quotes of a cell is a delimiter, a line end, or another quote.
-        may_surround_cell = np.zeros(256, dtype=bool)
-        may_surround_cell[list(f'\n\r"{self.delimiter}'.encode())] = True
-        if has_open_quote or not may_surround_cell[characters[neighbors]].all():
+        may_be_neighbor = np.zeros(256, dtype=bool)  # by code of the character
+        may_be_neighbor[list(f'\n\r"{self.delimiter}'.encode())] = True
+        if has_open_quote or not may_be_neighbor[characters[neighbors]].all():
             self._refuse_invalid_rows()  # slower, and exact
 
     def _decode(self, start: int, end: int, first_line: int) -> str:

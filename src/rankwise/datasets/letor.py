@@ -414,8 +414,8 @@ def _matrix(rows: Rows, n_columns: int | None, sparse: bool | str) -> Numbers | 
         n_columns = int(rows.columns.max(initial=-1)) + 1
     if sparse == "auto":
         sparse = n_values < _MIN_DENSE_SHARE * n_rows * n_columns
-    has_all_features = n_values == n_rows * n_columns
-    if has_all_features and not sparse:
+    rows_have_all_features = n_values == n_rows * n_columns
+    if rows_have_all_features and not sparse:
         return rows.values.reshape(n_rows, n_columns)
     row_starts = np.concatenate([[0], np.cumsum(rows.n_entries)])
     X = csr_matrix((rows.values, rows.columns, row_starts), shape=(n_rows, n_columns))

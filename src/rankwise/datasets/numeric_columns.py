@@ -138,7 +138,9 @@ def _quoted_words(column: pa.ChunkedArray) -> list[str]:
     return [repr(word) for word in words]
 
 
-def without_words(column: pa.ChunkedArray, words: Sequence[str]) -> pa.ChunkedArray:
+def replace_words_and_numbers_by_nulls(
+    column: pa.ChunkedArray, words: Sequence[str]
+) -> pa.ChunkedArray:
     """Return a column in which these words, or the numbers they spell, are missing."""
     if not words or not (is_text(column) or is_number(column.type)):
         return column

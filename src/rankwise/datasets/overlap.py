@@ -110,6 +110,7 @@ def describe_overlap(share: float, model: str, rows: str = "items") -> str:
 
 def _row_hashes(X: Array | csr_matrix | pa.Table, y: Array, groups: Labels | None) -> Hashes:
     """Return a hash of each row: the sum of the cells' hashes times an odd number per column."""
+    # Each column adds its hashes times an odd number: a sum does not depend on their order.
     hash_sums = _mix_bits(_bits_of_floats(y)) * _text_hash("y")
     if groups is not None:
         labels, codes = np.unique(np.asarray(groups), return_inverse=True)

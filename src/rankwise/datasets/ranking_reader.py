@@ -34,7 +34,7 @@ from rankwise.datasets.numeric_columns import (
     column_numbers,
     parse_numbers,
     refuse_first,
-    without_words,
+    replace_words_and_numbers_by_nulls,
 )
 from rankwise.datasets.open_tables import open_unless_letor
 from rankwise.datasets.ranking_data import RankingData
@@ -289,7 +289,10 @@ def _read_columns(
         else:
             positions_of_text += positions
     cells = table.read(positions_of_text, positions_of_numbers)
-    columns = {position: without_words(column, missing) for position, column in cells.items()}
+    columns = {
+        position: replace_words_and_numbers_by_nulls(column, missing)
+        for position, column in cells.items()
+    }
     if levels and "target" in positions_of_role:
         (position,) = positions_of_role["target"]
         columns[position] = levels_of_words(table, position, columns[position], levels)

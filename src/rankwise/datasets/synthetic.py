@@ -114,6 +114,7 @@ def make_ranking(
     if not 0 <= ties <= 1:
         raise ValueError(f"ties={ties!r}; expected a share between 0 and 1.")
 
+    # Documents lie around the center of their query, on which the offset of the query depends.
     rng = check_random_state(random_state)
     n_documents_of_query = rng.randint(min_documents, max_documents + 1, size=n_queries)
     groups = np.repeat(np.arange(n_queries, dtype=np.intp), n_documents_of_query)
@@ -127,7 +128,7 @@ def make_ranking(
 
     y = utility + noise * rng.standard_normal(n_rows)
     y = _copy_next_lower_scores(y, groups, ties, rng)
-    if n_levels is not None:
+    if n_levels is not None:  # cut the scores at quantiles
         thresholds = np.quantile(y, np.arange(1, n_levels) / n_levels)
         y = np.searchsorted(thresholds, y, side="right").astype(np.float64)
     order = np.arange(n_rows)
@@ -167,7 +168,8 @@ def _copy_next_lower_scores(
     n_copies = min(round(share * len(y)), len(can_copy))
     copying = rng.permutation(can_copy)[:n_copies]
 
-    # The source of each document: itself, or the last one before it that does not copy.
+    # The source of each document: itself, or the last one before it that does not copy. The
+    # numbers of the others are set to 0, so that the running maximum skips them.
     source = np.arange(len(y))
     source[copying] = 0
     source = np.maximum.accumulate(source)

@@ -173,10 +173,12 @@ class TrecRun(NamedTuple):
         if missing_queries == "skip":
             evaluated_queries = judged_queries & run_queries
             queries_without_documents = []
+        # Queries that the run lacks get documents without a name, which are not relevant.
         n_unknown = max(SHORTEST_UNKNOWN, _length_of_longest_list(self.query[has_judgments]))
         unknown_rows = []
         for query in queries_without_documents:
             unknown_rows += [(query, UNKNOWN)] * n_unknown
+        # Relevant documents that the run lacks come last: they are in the ideal order of a metric.
         relevant_rows_not_in_run = _relevant_rows(grade_of_row, evaluated_queries, set(run_rows))
 
         all_rows = [*run_rows, *unknown_rows, *relevant_rows_not_in_run]
@@ -397,8 +399,8 @@ def write_qrels(
     if (grades % 1 != 0).any():
         raise ValueError(f"{path}: qrels hold whole numbers only.")
     lines = []
-    for name, document_name, grade in zip(queries, documents, grades, strict=True):
-        lines.append(f"{name} 0 {document_name} {int(grade)}\n")
+    for query_name, document_name, grade in zip(queries, documents, grades, strict=True):
+        lines.append(f"{query_name} 0 {document_name} {int(grade)}\n")
     with replace_file(path) as stream:
         stream.write("".join(lines).encode())
 
