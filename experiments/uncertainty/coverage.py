@@ -13,6 +13,8 @@ same model finds on average over the runs.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from scipy.stats import norm, t
 
@@ -24,11 +26,23 @@ W = np.array([1.0, -1.0, 0.5, 0.0, 0.25])
 
 
 def linear(X):
+    """A linear function of the features."""
     return X @ W
 
 
 def curved(X):
+    """A function that is not linear."""
     return np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] / 2
+
+
+class Simulation(NamedTuple):
+    """Differences of 20 pairs of items, shape (n_runs, 20), with errors and quantile of t."""
+
+    values: np.ndarray
+    errors: np.ndarray
+    model_errors: np.ndarray  # NaN for kernels
+    truth: np.ndarray
+    quantile: float
 
 
 class Setting:
@@ -43,25 +57,26 @@ class Setting:
         self.tails = tails
         self.slopes = slopes
         self.truth = truth
-        self.model = model or RankRLS(1e-5)
+        self.model = model
+        if model is None:
+            self.model = RankRLS(1e-5)
 
     def draw(self, rng):
         """Items, scores and groups."""
-        sizes = (
-            np.full(self.n_groups, self.sizes)
-            if np.isscalar(self.sizes)
-            else self.sizes(rng, self.n_groups)
-        )
+        if np.isscalar(self.sizes):
+            sizes = np.full(self.n_groups, self.sizes)
+        else:
+            sizes = self.sizes(rng, self.n_groups)
         groups = np.repeat(np.arange(self.n_groups), sizes)
         X = rng.standard_normal((len(groups), len(W)))
-        own = self.slopes * rng.standard_normal((self.n_groups, len(W)))
-        error = (
-            rng.standard_normal(len(X))
-            if self.tails is None
-            else rng.standard_t(self.tails, len(X))
-        )
+        random_slopes = self.slopes * rng.standard_normal((self.n_groups, len(W)))
+        if self.tails is None:
+            noise = rng.standard_normal(len(X))
+        else:
+            noise = rng.standard_t(self.tails, len(X))
         level = 3 * rng.standard_normal(self.n_groups)
-        y = self.truth(X) + np.sum(X * own[groups], axis=1) + self.noise * error + level[groups]
+        group_effect = np.sum(X * random_slopes[groups], axis=1)
+        y = self.truth(X) + group_effect + self.noise * noise + level[groups]
         return X, y, groups
 
 
@@ -96,54 +111,94 @@ SETTINGS = {
 }
 
 
-def model_errors(found, X, y, groups, D):
-    """Standard errors of differences D by ridge regression with independent errors; linear only."""
-    centered = X.copy()
-    residual = y - found.model.predict(X)
-    for g in np.unique(groups):
-        centered[groups == g] -= X[groups == g].mean(axis=0)
-        residual[groups == g] -= residual[groups == g].mean()
-    sizes = np.bincount(groups)[groups]
-    L_X = sizes[:, None] * centered
-    total = sum(n * (n - 1) / 2 for n in np.bincount(groups))
-    alpha = getattr(found.model, "alpha_", None) or found.model.alpha
-    A = np.linalg.inv(centered.T @ L_X + alpha * total * np.eye(X.shape[1]))
-    freedom = len(y) - len(np.unique(groups)) - X.shape[1]
-    V = residual @ residual / freedom * A @ (L_X.T @ L_X) @ A
-    return np.sqrt(np.einsum("ij,jk,ik->i", D, V, D))
+def model_errors(model, X, y, groups, differences):
+    """Standard errors of differences by ridge regression with independent errors; linear only."""
+    centered_X = X.copy()
+    residual = y - model.predict(X)
+    for group in np.unique(groups):
+        in_group = groups == group
+        centered_X[in_group] -= X[in_group].mean(axis=0)
+        residual[in_group] -= residual[in_group].mean()
+    group_sizes = np.bincount(groups)
+    laplacian_X = group_sizes[groups][:, None] * centered_X
+    n_pairs = sum(n * (n - 1) / 2 for n in group_sizes)
+    alpha = getattr(model, "alpha_", None) or model.alpha  # the chosen alpha of a search
+    inverse = np.linalg.inv(centered_X.T @ laplacian_X + alpha * n_pairs * np.eye(X.shape[1]))
+
+    residual_degrees_of_freedom = len(y) - len(np.unique(groups)) - X.shape[1]
+    variance = residual @ residual / residual_degrees_of_freedom
+    covariance = variance * inverse @ (laplacian_X.T @ laplacian_X) @ inverse
+    return np.sqrt(np.einsum("ij,jk,ik->i", differences, covariance, differences))
 
 
 def run(setting, n_runs):
-    """Values, errors of both kinds and truths, shape (n_runs, 20) each; the quantile of t."""
+    """Simulate data and fit the model in every run; the new items are the same in all."""
     new = np.random.default_rng(10**6).standard_normal((40, len(W)))
     i = np.arange(20)
     j = np.arange(20, 40)
-    values = []
-    errors = []
-    plain = []
+    values_of_runs = []
+    errors_of_runs = []
+    model_errors_of_runs = []
     quantile = 0.0
     for seed in range(n_runs):
         X, y, groups = setting.draw(np.random.default_rng(seed))
-        found = jackknife(setting.model, X, y, groups if setting.n_groups > 1 else None)
-        value, error = found.predict_difference(new, i, j)
-        values.append(value)
-        errors.append(error)
-        is_linear = setting.truth is linear
-        plain.append(
-            model_errors(found, X, y, groups, new[i] - new[j]) if is_linear else error * np.nan
-        )
-        quantile = t.ppf(0.975, found.freedom)
-    truth = setting.truth(new)
-    return np.array(values), np.array(errors), np.array(plain), truth[i] - truth[j], quantile
+        fitted_groups = None
+        if setting.n_groups > 1:
+            fitted_groups = groups
+        fitted = jackknife(setting.model, X, y, fitted_groups)
+        values, errors = fitted.predict_difference(new, i, j)
+        values_of_runs.append(values)
+        errors_of_runs.append(errors)
+        if setting.truth is linear:
+            difference = new[i] - new[j]
+            model_errors_of_runs.append(model_errors(fitted.model, X, y, groups, difference))
+        else:
+            model_errors_of_runs.append(np.full(len(i), np.nan))
+        quantile = t.ppf(0.975, fitted.freedom)
+    true_scores = setting.truth(new)
+    return Simulation(
+        np.array(values_of_runs),
+        np.array(errors_of_runs),
+        np.array(model_errors_of_runs),
+        true_scores[i] - true_scores[j],
+        quantile,
+    )
 
 
-def share(inside):
+def share(is_inside):
     """Mean over runs with its standard error; the pairs of a run are not independent."""
-    by_run = inside.mean(axis=1)
-    return f"{by_run.mean():.3f} ± {by_run.std(ddof=1) / np.sqrt(len(by_run)):.3f}"
+    by_run = is_inside.mean(axis=1)
+    standard_error = by_run.std(ddof=1) / np.sqrt(len(by_run))
+    return f"{by_run.mean():.3f} ± {standard_error:.3f}"
+
+
+def row_of(name, simulation):
+    """A row of the table: coverage of four kinds of intervals, and errors over spread."""
+    values, errors, errors_of_model, truth, quantile = simulation
+    covers_truth = np.abs(values - truth) <= quantile * errors
+    # the factor by which the differences of a run fit the truth best
+    scale = np.sum(values * truth, axis=1) / np.sum(values**2, axis=1)
+    scaled_values = scale[:, None] * values
+    scaled_errors = scale[:, None] * errors
+    covers_scaled = np.abs(scaled_values - truth) <= quantile * scaled_errors
+    covers_mean = np.abs(values - values.mean(axis=0)) <= quantile * errors
+    independent_errors = "–"
+    if not np.isnan(errors_of_model).any():
+        covers = np.abs(values - truth) <= norm.ppf(0.975) * errors_of_model
+        independent_errors = share(covers)
+    ratio = np.sqrt(np.mean(errors**2, axis=0)) / values.std(axis=0)
+    return [
+        name,
+        share(covers_truth),
+        share(covers_scaled),
+        share(covers_mean),
+        independent_errors,
+        f"{ratio.mean():.2f}",
+    ]
 
 
 def main(arguments=None):
+    """Print one line for each setting."""
     parser = make_parser(__doc__)
     parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--only", help="settings whose name begins like this")
@@ -154,19 +209,7 @@ def main(arguments=None):
     for name, setting in SETTINGS.items():
         if options.only and not name.startswith(options.only):
             continue
-        values, errors, plain, truth, quantile = run(setting, options.runs)
-        found = share(np.abs(values - truth) <= quantile * errors)
-        scale = np.sum(values * truth, axis=1) / np.sum(values**2, axis=1)
-        scaled = scale[:, None] * values, scale[:, None] * errors
-        free = share(np.abs(scaled[0] - truth) <= quantile * scaled[1])
-        own = share(np.abs(values - values.mean(axis=0)) <= quantile * errors)
-        other = (
-            "–"
-            if np.isnan(plain).any()
-            else share(np.abs(values - truth) <= norm.ppf(0.975) * plain)
-        )
-        ratio = np.sqrt(np.mean(errors**2, axis=0)) / values.std(axis=0)
-        cells = [name, found, free, own, other, f"{ratio.mean():.2f}"]
+        cells = row_of(name, run(setting, options.runs))
         print("| " + " | ".join(cells) + " |", flush=True)
 
 

@@ -42,23 +42,26 @@ def largest_variance(graph, rng, X):
     """The pairs whose difference is known least, whatever it is."""
     belief = fit_posterior(graph, X, 1.0)
     i, j = np.triu_indices(graph.n_items, 1)
-    chosen = []
+    pairs = []
     for _ in range(BATCH):
-        v = belief.variances(i, j) * (1 + 1e-6 * rng.random(len(i)))
-        best = int(np.argmax(v))
-        chosen.append((int(i[best]), int(j[best])))
-        belief.observe(*chosen[-1])
-    return chosen
+        tie_breaker = 1 + 1e-6 * rng.random(len(i))
+        widest = int(np.argmax(belief.variances(i, j) * tie_breaker))
+        pair = (int(i[widest]), int(j[widest]))
+        pairs.append(pair)
+        belief.observe(*pair)
+    return pairs
 
 
 def for_the_order(graph, rng, X):
     """`next_pairs` with its default goal."""
-    return [(q.first, q.second) for q in next_pairs(graph, X, BATCH, random_state=rng)]
+    questions = next_pairs(graph, X, BATCH, random_state=rng)
+    return [(question.first, question.second) for question in questions]
 
 
 def for_the_top(graph, rng, X):
     """`next_pairs` for the ten best."""
-    return [(q.first, q.second) for q in next_pairs(graph, X, BATCH, goal="top", random_state=rng)]
+    questions = next_pairs(graph, X, BATCH, goal="top", random_state=rng)
+    return [(question.first, question.second) for question in questions]
 
 
 RULES = {
@@ -69,32 +72,49 @@ RULES = {
 }
 
 
+def answers_of(pairs, shares, rng):
+    """Winners and losers of these pairs, drawn with the win shares."""
+    winners = []
+    losers = []
+    for a, b in pairs:
+        if rng.random() < shares[a, b]:
+            winners.append(a)
+            losers.append(b)
+        else:
+            winners.append(b)
+            losers.append(a)
+    return winners, losers
+
+
 def play(shares, rule, n_pairs, rng, X=None):
-    """Comparisons, one after the other."""
-    winner = []
-    loser = []
-    while len(winner) < n_pairs:
-        for a, b in rule(PairGraph(winner, loser, n_items=len(shares)), rng, X):
-            won = rng.random() < shares[a, b]
-            winner.append(a if won else b)
-            loser.append(b if won else a)
-    return PairGraph(winner, loser, n_items=len(shares))
+    """Comparisons, one batch after the other, of pairs that the rule chooses."""
+    winners = []
+    losers = []
+    while len(winners) < n_pairs:
+        graph = PairGraph(winners, losers, n_items=len(shares))
+        new_winners, new_losers = answers_of(rule(graph, rng, X), shares, rng)
+        winners += new_winners
+        losers += new_losers
+    return PairGraph(winners, losers, n_items=len(shares))
 
 
 def judged(graph, truth, rng, X):
     """Kendall's τ and the share of the ten best."""
     mean = fit_posterior(graph, X, 1.0).mean
-    best = set(np.argsort(-truth)[:10]) & set(np.argsort(-mean)[:10])
-    return [kendalltau(mean, truth).statistic, len(best) / 10]
+    true_top = set(np.argsort(-truth)[:10])
+    estimated_top = set(np.argsort(-mean)[:10])
+    return [kendalltau(mean, truth).statistic, len(true_top & estimated_top) / 10]
 
 
 def rating_shares(ratings):
     """Win shares of a matrix of ratings of users, nan where one is missing; ties are half."""
-    higher = np.nan_to_num((ratings[:, :, None] > ratings[:, None, :]).astype(np.float32))
-    known = ~np.isnan(ratings)
-    both = known.T.astype(float) @ known
-    tied = (ratings[:, :, None] == ratings[:, None, :]).sum(axis=0)
-    return (higher.sum(axis=0) + tied / 2) / both
+    is_higher = (ratings[:, :, None] > ratings[:, None, :]).astype(np.float32)
+    is_equal = ratings[:, :, None] == ratings[:, None, :]
+    n_higher = np.nan_to_num(is_higher).sum(axis=0)
+    n_equal = is_equal.sum(axis=0)
+    is_rated = ~np.isnan(ratings)
+    n_users_of_both = is_rated.T.astype(float) @ is_rated
+    return (n_higher + n_equal / 2) / n_users_of_both
 
 
 def jokes(data):
@@ -113,62 +133,86 @@ def models(data):
     """Shares of the battles of language models."""
     battles = read_battles(data)
     n = len(battles.names)
-    shares = expit(np.subtract.outer(*2 * [bradley_terry(battles, 1.0)]))
-    won, met = np.zeros((2, n, n))
-    np.add.at(won, (battles.left, battles.right), (1 + battles.outcome) / 2)
-    np.add.at(won, (battles.right, battles.left), (1 - battles.outcome) / 2)
-    np.add.at(met, (battles.left, battles.right), 1)
-    np.add.at(met, (battles.right, battles.left), 1)
-    return np.where(met > 0, won / np.maximum(met, 1), shares)
+    wins = np.zeros((n, n))
+    meetings = np.zeros((n, n))
+    np.add.at(wins, (battles.left, battles.right), (1 + battles.outcome) / 2)
+    np.add.at(wins, (battles.right, battles.left), (1 - battles.outcome) / 2)
+    np.add.at(meetings, (battles.left, battles.right), 1)
+    np.add.at(meetings, (battles.right, battles.left), 1)
+    recorded_shares = wins / np.maximum(meetings, 1)
+    ratings = bradley_terry(battles, 1.0)
+    predicted_shares = expit(np.subtract.outer(ratings, ratings))
+    return np.where(meetings > 0, recorded_shares, predicted_shares)
 
 
 def simulated(rng, n=60, spread=1.5):
+    """Win shares of Bradley and Terry's model, and the skills."""
     skill = spread * rng.standard_normal(n)
     return expit(np.subtract.outer(skill, skill)), skill
 
 
-def with_features(rng, n=60, p=8):
-    X = rng.standard_normal((n, p))
-    skill = X @ rng.standard_normal(p) * 1.5 / np.sqrt(p)
+def with_features(rng, n=60, n_features=8):
+    """The same with skills that are a linear function of features."""
+    X = rng.standard_normal((n, n_features))
+    skill = X @ rng.standard_normal(n_features) * 1.5 / np.sqrt(n_features)
     return expit(np.subtract.outer(skill, skill)), skill, X
+
+
+def mean_and_error_cells(mean, error):
+    """Cells of a table."""
+    return [f"{m:.3f} ± {e:.3f}" for m, e in zip(mean, error, strict=True)]
 
 
 def table(title, problem, n_runs):
     """τ and top 10 of every rule after 2 n and 5 n comparisons, with standard errors."""
     rows = []
     for name, rule in RULES.items():
-        found = []
+        values = []
         for seed in range(n_runs):
             rng = np.random.default_rng(seed)
             shares, truth, X = problem(rng)
-            graph = play(shares, rule, 5 * len(shares), rng, X)
-            early = graph.with_edges(np.arange(2 * len(shares)))
-            found.append(judged(early, truth, rng, X) + judged(graph, truth, rng, X))
-        mean = np.mean(found, axis=0)
-        error = np.std(found, axis=0, ddof=1) / np.sqrt(n_runs)
-        rows.append([name, *(f"{m:.3f} ± {e:.3f}" for m, e in zip(mean, error, strict=True))])
+            n = len(shares)
+            late = play(shares, rule, 5 * n, rng, X)
+            early = late.with_edges(np.arange(2 * n))
+            values.append(judged(early, truth, rng, X) + judged(late, truth, rng, X))
+        mean = np.mean(values, axis=0)
+        error = np.std(values, axis=0, ddof=1) / np.sqrt(n_runs)
+        rows.append([name, *mean_and_error_cells(mean, error)])
     print_table(title, ["", "τ, 2 n", "top 10, 2 n", "τ, 5 n", "top 10, 5 n"], rows)
+
+
+def slope_through_zero(x, y):
+    """Of the regression of y on x without intercept."""
+    return x @ y / (x @ x)
 
 
 def bent(n_runs):
     """How far ratings are stretched, without alpha and with that of the skills, by rule."""
     rows = []
     for name, rule in RULES.items():
-        found = []
+        values = []
         for seed in range(n_runs):
             rng = np.random.default_rng(seed)
             shares, skill = simulated(rng, n=20, spread=1.0)
             graph = play(shares, rule, 400, rng)
             truth = skill - skill.mean()
-            free = rate(graph, model="bradley-terry")
-            drawn = rate(graph, model="bradley-terry", alpha=1 / 800, intervals=False).ratings
-            rank = 1 + np.sum(truth > truth[:, None], axis=1)
-            inside = [free[k].best_rank <= rank[k] <= free[k].worst_rank for k in range(20)]
-            stretch = free.ratings @ truth / (truth @ truth)
-            found.append([stretch, truth @ drawn / (drawn @ drawn), np.mean(inside)])
-        mean = np.mean(found, axis=0)
-        error = np.std(found, axis=0) / np.sqrt(n_runs)
-        rows.append([name, *(f"{m:.3f} ± {e:.3f}" for m, e in zip(mean, error, strict=True))])
+            board = rate(graph, model="bradley-terry")
+            shrunk = rate(graph, model="bradley-terry", alpha=1 / 800, intervals=False).ratings
+            true_ranks = 1 + np.sum(truth > truth[:, None], axis=1)
+            is_inside = [
+                board[item].best_rank <= rank <= board[item].worst_rank
+                for item, rank in enumerate(true_ranks)
+            ]
+            values.append(
+                [
+                    slope_through_zero(truth, board.ratings),
+                    slope_through_zero(shrunk, truth),
+                    np.mean(is_inside),
+                ]
+            )
+        mean = np.mean(values, axis=0)
+        error = np.std(values, axis=0) / np.sqrt(n_runs)
+        rows.append([name, *mean_and_error_cells(mean, error)])
     header = [
         "",
         "ratings by truth,\nalpha 1e-8",
@@ -178,79 +222,106 @@ def bent(n_runs):
     print_table("Are ratings bent by the choice?", header, rows)
 
 
+def with_answers(graph, pairs, shares, rng):
+    """The graph with drawn answers for these pairs."""
+    winners, losers = answers_of(pairs, shares, rng)
+    return PairGraph(
+        np.r_[graph.winner, winners], np.r_[graph.loser, losers], n_items=graph.n_items
+    )
+
+
+def ask_until_settled(pairs_are_chosen, seed, level):
+    """Whether the top 5 of 30 was settled, whether it is right, and the number of comparisons."""
+    rng = np.random.default_rng(seed)
+    shares, skill = simulated(rng, n=30)
+    graph = PairGraph([], [], n_items=30)
+    is_settled = False
+    while graph.n_pairs < 2000 and not is_settled:
+        questions = next_pairs(graph, k=BATCH, goal="top", top=5, level=level, random_state=rng)
+        is_settled = questions.settled
+        if is_settled:
+            break
+        pairs = [(question.first, question.second) for question in questions]
+        if not pairs_are_chosen:
+            pairs = at_random(graph, rng, None)
+        graph = with_answers(graph, pairs, shares, rng)
+    mean = fit_posterior(graph, None, 1.0).mean
+    is_right = set(np.argsort(-mean)[:5]) == set(np.argsort(-skill)[:5])
+    return is_settled, is_right, graph.n_pairs
+
+
 def stopped(n_runs, level=0.9):
     """How often the top 5 of 30 is right when the rule stops, and after how many comparisons."""
     rows = []
-    for goal in ("chosen", "random"):
-        right = []
-        used = []
-        for seed in range(n_runs):
-            rng = np.random.default_rng(seed)
-            shares, skill = simulated(rng, n=30)
-            graph = PairGraph([], [], n_items=30)
-            while graph.n_pairs < 2000:
-                asked = next_pairs(graph, k=BATCH, goal="top", top=5, level=level, random_state=rng)
-                if asked.settled:
-                    break
-                pairs = [(q.first, q.second) for q in asked]
-                pairs = pairs if goal == "chosen" else at_random(graph, rng, None)
-                won = [rng.random() < shares[a, b] for a, b in pairs]
-                ends = [(a, b) if w else (b, a) for (a, b), w in zip(pairs, won, strict=True)]
-                a, b = np.array(ends).T
-                graph = PairGraph(np.r_[graph.winner, a], np.r_[graph.loser, b], n_items=30)
-            mean = fit_posterior(graph, None, 1.0).mean
-            top = set(np.argsort(-mean)[:5])
-            right.append(top == set(np.argsort(-skill)[:5]) if asked.settled else np.nan)
-            used.append(graph.n_pairs)
-        share = np.nanmean([*right, np.nan]) if np.isfinite(right).any() else np.nan
-        error = np.sqrt(share * (1 - share) / np.sum(~np.isnan(right)))
+    for title, pairs_are_chosen in (("chosen", True), ("random", False)):
+        runs = [ask_until_settled(pairs_are_chosen, seed, level) for seed in range(n_runs)]
+        is_settled, is_right, n_comparisons = (
+            np.array(values) for values in zip(*runs, strict=True)
+        )
+        share = np.nan
+        if is_settled.any():
+            share = np.mean(is_right[is_settled])
+        error = np.sqrt(share * (1 - share) / np.sum(is_settled))
         rows.append(
             [
-                goal,
-                f"{np.mean(~np.isnan(right)):.2f}",
+                title,
+                f"{np.mean(is_settled):.2f}",
                 f"{share:.2f} ± {error:.2f}",
-                f"{np.median(used):.0f}",
+                f"{np.median(n_comparisons):.0f}",
             ]
         )
     header = ["pairs", "settled before\n2,000", "top 5 right", "comparisons\n(median)"]
     print_table(f"Top 5 of 30 settled at {level:g}", header, rows)
 
 
+def predictions_of_run(seed, level):
+    """Numbers of answers said to be needed on the way, and needed in fact; infinite for None."""
+    rng = np.random.default_rng(seed)
+    shares, _ = simulated(rng, n=10)
+    graph = PairGraph([], [], n_items=10)
+    predicted_numbers = []
+    n_pairs_before = []
+    while graph.n_pairs < 600:
+        questions = next_pairs(graph, k=BATCH, goal="top", top=3, level=level, random_state=rng)
+        if questions.settled:
+            break
+        if graph.n_pairs >= 20:
+            belief = fit_posterior(graph, None, 1.0)
+            number = answers_to_go(belief, "top", 3, level, rng)
+            if number is None:
+                number = np.inf
+            predicted_numbers.append(number)
+            n_pairs_before.append(graph.n_pairs)
+        pairs = [(question.first, question.second) for question in questions]
+        graph = with_answers(graph, pairs, shares, rng)
+    return predicted_numbers, [graph.n_pairs - n for n in n_pairs_before]
+
+
 def predicted(n_runs, level=0.9):
     """How many answers were said to be needed, over those that were: top 3 of 10 items."""
-    said = []
-    used = []
+    predicted_numbers = []
+    needed_numbers = []
     for seed in range(n_runs):
-        rng = np.random.default_rng(seed)
-        shares, _ = simulated(rng, n=10)
-        graph = PairGraph([], [], n_items=10)
-        told = []
-        while graph.n_pairs < 600:
-            asked = next_pairs(graph, k=BATCH, goal="top", top=3, level=level, random_state=rng)
-            if asked.settled:
-                break
-            if graph.n_pairs >= 20:
-                belief = fit_posterior(graph, None, 1.0)
-                told.append((graph.n_pairs, answers_to_go(belief, "top", 3, level, rng)))
-            won = [rng.random() < shares[q.first, q.second] for q in asked]
-            ends = [
-                (q.first, q.second) if w else (q.second, q.first)
-                for q, w in zip(asked, won, strict=True)
-            ]
-            a, b = np.array(ends).T
-            graph = PairGraph(np.r_[graph.winner, a], np.r_[graph.loser, b], n_items=10)
-        used += [graph.n_pairs - n for n, _ in told]
-        said += [np.inf if number is None else number for _, number in told]
-    is_told = np.isfinite(said)
-    ratio = np.array(said)[is_told] / np.array(used)[is_told]
-    low, middle, high = np.quantile(ratio, [0.25, 0.5, 0.75])
-    row = [f"{is_told.mean():.2f}", f"{middle:.2f}", f"{low:.2f} … {high:.2f}"]
-    row += [f"{np.median(np.array(used)[~is_told]):.0f}"]
+        predicted_of_run, needed_of_run = predictions_of_run(seed, level)
+        predicted_numbers += predicted_of_run
+        needed_numbers += needed_of_run
+    predicted_numbers = np.array(predicted_numbers)
+    needed_numbers = np.array(needed_numbers)
+    is_predicted = np.isfinite(predicted_numbers)
+    ratios = predicted_numbers[is_predicted] / needed_numbers[is_predicted]
+    lower_quartile, median, upper_quartile = np.quantile(ratios, [0.25, 0.5, 0.75])
+    row = [
+        f"{is_predicted.mean():.2f}",
+        f"{median:.2f}",
+        f"{lower_quartile:.2f} … {upper_quartile:.2f}",
+        f"{np.median(needed_numbers[~is_predicted]):.0f}",
+    ]
     header = ["said", "over needed,\nmedian", "middle half", "needed where\nnothing is said"]
     print_table("Answers to go, top 3 of 10", header, [row])
 
 
 def main(arguments=None):
+    """Print all tables."""
     parser = make_parser(__doc__)
     parser.add_argument("--runs", type=int, default=30)
     options = parser.parse_args(arguments)

@@ -38,21 +38,29 @@ N_PAIRS = 20_000
 def slope_of(difference):
     """The slope of least log loss on pairs whose first item is the better one."""
     scale = np.sqrt(np.mean(difference**2))
-    loss = lambda s: np.mean(np.logaddexp(0, -s * difference / scale))  # noqa: E731
-    return minimize_scalar(loss, bounds=(0, 50), method="bounded").x / scale
+
+    def log_loss(slope):
+        return np.mean(np.logaddexp(0, -slope * difference / scale))
+
+    return minimize_scalar(log_loss, bounds=(0, 50), method="bounded").x / scale
 
 
 def strict_pairs(y, groups, rng):
-    """Pairs of one group, the better item first."""
-    found = []
-    for g in np.unique(groups):
-        rows = np.flatnonzero(groups == g)
-        i, j = (rows[part] for part in np.triu_indices(len(rows), 1))
-        found.append(np.stack([np.where(y[i] > y[j], i, j), np.where(y[i] > y[j], j, i)]))
-    pairs = np.concatenate(found, axis=1)
-    pairs = pairs[:, y[pairs[0]] != y[pairs[1]]]
-    kept = rng.permutation(pairs.shape[1])[:N_PAIRS]
-    return pairs[:, kept]
+    """Pairs of one group, the better item first: shape (2, n_pairs), at most `N_PAIRS`."""
+    pairs_of_groups = []
+    for group in np.unique(groups):
+        rows = np.flatnonzero(groups == group)
+        first, second = np.triu_indices(len(rows), 1)
+        i = rows[first]
+        j = rows[second]
+        better = np.where(y[i] > y[j], i, j)
+        worse = np.where(y[i] > y[j], j, i)
+        pairs_of_groups.append(np.stack([better, worse]))
+    pairs = np.concatenate(pairs_of_groups, axis=1)
+    is_strict = y[pairs[0]] != y[pairs[1]]
+    pairs = pairs[:, is_strict]
+    drawn = rng.permutation(pairs.shape[1])[:N_PAIRS]
+    return pairs[:, drawn]
 
 
 class Problem:
@@ -79,95 +87,155 @@ def letor(data, name):
 
 def battles(data, n_folds):
     """Folds of the battles; items are the models, without features."""
-    every = read_battles(data)
-    n = len(every.names)
-    for train, test in KFold(n_folds, shuffle=True, random_state=0).split(every.outcome):
-        rest = every.subset(train)
-        decided = every.subset(test[every.outcome[test] != 0])
-        won = decided.outcome > 0
-        first = np.where(won, decided.left, decided.right)
-        second = np.where(won, decided.right, decided.left)
-        yield Problem(np.eye(n), rest.graph(), None, np.eye(n), first, second)
+    all_battles = read_battles(data)
+    features = np.eye(len(all_battles.names))
+    folds = KFold(n_folds, shuffle=True, random_state=0).split(all_battles.outcome)
+    for train, test in folds:
+        graph = all_battles.subset(train).graph()
+        decided = all_battles.subset(test[all_battles.outcome[test] != 0])
+        left_wins = decided.outcome > 0
+        winner = np.where(left_wins, decided.left, decided.right)
+        loser = np.where(left_wins, decided.right, decided.left)
+        yield Problem(features, graph, None, features, winner, loser)
 
 
 def tennis(data, years=range(2013, 2019)):
     """Two years of matches to learn from, the next one to test on; items are the players."""
 
     def read(year):
+        """Names of winner and loser of each match."""
         season = read_season(data, year)
         return list(zip(season["winner"], season["loser"], strict=True))
 
     for year in years:
-        known = np.array(read(year - 1) + read(year))
-        names, ends = np.unique(known, return_inverse=True)
-        number = {name: k for k, name in enumerate(names)}
-        graph = PairGraph(*ends.reshape(-1, 2).T, n_items=len(names))
-        test = [(number[a], number[b]) for a, b in read(year + 1) if a in number and b in number]
-        first, second = np.array(test).T
-        yield Problem(np.eye(len(names)), graph, None, np.eye(len(names)), first, second)
+        matches = np.array(read(year - 1) + read(year))
+        names, codes = np.unique(matches, return_inverse=True)
+        winner, loser = codes.reshape(-1, 2).T
+        graph = PairGraph(winner, loser, n_items=len(names))
+        number_of = {name: number for number, name in enumerate(names)}
+        test_pairs = [
+            (number_of[a], number_of[b])
+            for a, b in read(year + 1)
+            if a in number_of and b in number_of
+        ]
+        test_winner, test_loser = np.array(test_pairs).T
+        features = np.eye(len(names))
+        yield Problem(features, graph, None, features, test_winner, test_loser)
 
 
-def refit_folds(problem, model):
+def refit_folds(problem, make_model):
     """Held-out differences of pairs of known order, by five refits."""
     if problem.groups is None:
-        edges = problem.y
-        for rest, held in KFold(5, shuffle=True, random_state=0).split(edges.winner):
-            f = model().fit(problem.X, edges.with_edges(rest)).predict(problem.X)
-            held = held[edges.magnitude[held] > 0]
-            yield f[edges.winner[held]] - f[edges.loser[held]]
+        yield from refit_comparison_folds(problem, make_model)
         return
     rng = np.random.default_rng(0)
-    for rest, held in GroupKFold(5).split(problem.X, problem.y, problem.groups):
-        f = model().fit(problem.X[rest], problem.y[rest], problem.groups[rest])
-        i, j = strict_pairs(problem.y[held], problem.groups[held], rng)
-        scores = f.predict(problem.X[held])
-        yield scores[i] - scores[j]
+    for train, test in GroupKFold(5).split(problem.X, problem.y, problem.groups):
+        model = make_model().fit(problem.X[train], problem.y[train], problem.groups[train])
+        better, worse = strict_pairs(problem.y[test], problem.groups[test], rng)
+        scores = model.predict(problem.X[test])
+        yield scores[better] - scores[worse]
+
+
+def refit_comparison_folds(problem, make_model):
+    """The same for comparisons of items without groups."""
+    graph = problem.y
+    for train, test in KFold(5, shuffle=True, random_state=0).split(graph.winner):
+        scores = make_model().fit(problem.X, graph.with_edges(train)).predict(problem.X)
+        strict = test[graph.magnitude[test] > 0]
+        yield scores[graph.winner[strict]] - scores[graph.loser[strict]]
 
 
 def by_bradley_terry(problem):
     """Probabilities by logistic regression on pairs, with an L2 penalty chosen by held-out data."""
     if problem.groups is None:
         graph = problem.y
-        nothing = np.zeros(graph.n_pairs)
-        outcome = (graph.magnitude > 0).astype(float)
-        names = np.arange(graph.n_items)
-        f = bradley_terry(Battles(graph.winner, graph.loser, outcome, nothing, nothing, names))
-        return expit(f[problem.first] - f[problem.second])
+        unused = np.zeros(graph.n_pairs)
+        battles_of_graph = Battles(
+            left=graph.winner,
+            right=graph.loser,
+            outcome=(graph.magnitude > 0).astype(float),
+            judge=unused,
+            prompt=unused,
+            names=np.arange(graph.n_items),
+        )
+        ratings = bradley_terry(battles_of_graph)
+        return expit(ratings[problem.first] - ratings[problem.second])
     model = RankLogisticCV([1e-4, 1e-3, 1e-2], cv=3).fit(problem.X, problem.y, problem.groups)
     return model.best_estimator_.predict_above(problem.X_test, problem.first, problem.second)
 
 
 def judge(problem):
     """Probabilities of the test pairs by each method, and seconds."""
-    found = {}
+    probabilities = {}
     seconds = {}
-
-    def timed(name, start, probability):
-        seconds[name] = time.perf_counter() - start
-        found[name] = probability
 
     start = time.perf_counter()
     search = RankRLSCV().fit(problem.X, problem.y, problem.groups)
     seconds["RankRLSCV alone"] = time.perf_counter() - start
+
     start = time.perf_counter()
     RankRLS(search.alpha_).fit(problem.X, problem.y, problem.groups)
     seconds["one fit"] = time.perf_counter() - start
-    pairs = problem.X_test, problem.first, problem.second
+
     start = time.perf_counter()
     model = CalibratedRanker(RankRLS(search.alpha_))
     model.fit(problem.X, problem.y, problem.groups)
-    timed("CalibratedRanker", start, model.predict_above(*pairs))
-    f = model.predict(problem.X_test)
-    difference = f[problem.first] - f[problem.second]
+    probabilities["CalibratedRanker"] = model.predict_above(
+        problem.X_test, problem.first, problem.second
+    )
+    seconds["CalibratedRanker"] = time.perf_counter() - start
+
+    scores = model.predict(problem.X_test)
+    difference = scores[problem.first] - scores[problem.second]
     start = time.perf_counter()
-    held = np.concatenate(list(refit_folds(problem, lambda: RankRLS(search.alpha_))))
-    timed("Platt on refits", start, expit(slope_of(held) * difference))
+    held_out = np.concatenate(list(refit_folds(problem, lambda: RankRLS(search.alpha_))))
+    probabilities["Platt on refits"] = expit(slope_of(held_out) * difference)
+    seconds["Platt on refits"] = time.perf_counter() - start
+
     start = time.perf_counter()
-    timed("Bradley–Terry", start, by_bradley_terry(problem))
-    return found, seconds
+    probabilities["Bradley–Terry"] = by_bradley_terry(problem)
+    seconds["Bradley–Terry"] = time.perf_counter() - start
+    return probabilities, seconds
+
+
+def judge_all(problems):
+    """For each method a list over the problems: probabilities, and seconds."""
+    probabilities_of = {}
+    seconds_of = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        for problem in problems:
+            probabilities, seconds = judge(problem)
+            for method, values in probabilities.items():
+                probabilities_of.setdefault(method, []).append(values)
+            for method, value in seconds.items():
+                seconds_of.setdefault(method, []).append(value)
+    return probabilities_of, seconds_of
+
+
+def row_of(method, probabilities_of_problems, relative_time):
+    """A row of the table; the standard error of the log loss is over the problems."""
+    losses = [float(-np.log(values).mean()) for values in probabilities_of_problems]
+    probabilities = np.concatenate(probabilities_of_problems)
+    bins = reliability(probabilities)
+    distances = np.abs(bins.predicted - bins.observed)
+    calibration_error = np.average(distances, weights=bins.n_pairs)
+    # of a share of right answers, if the probabilities are right; the mean distance is √(2/π) of it
+    standard_deviations = np.sqrt(bins.predicted * (1 - bins.predicted) / bins.n_pairs)
+    error_by_chance = np.mean(standard_deviations) * np.sqrt(2 / np.pi)
+    return [
+        method,
+        float(-np.log(probabilities).mean()),
+        float(np.std(losses, ddof=1) / np.sqrt(len(losses))),
+        float(np.mean(probabilities > 0.5)),
+        float(calibration_error),
+        float(error_by_chance),
+        float(relative_time),
+    ]
 
 
 def main(arguments=None):
+    """Print a table for each data set, and the bins of CalibratedRanker."""
     parser = make_parser(__doc__)
     parser.add_argument("--folds", type=int, default=5)
     parser.add_argument("--only", help="one data set")
@@ -178,52 +246,21 @@ def main(arguments=None):
         "LLM battles": lambda: battles(options.data, options.folds),
         "tennis": lambda: tennis(options.data),
     }
-    for name, problems in sets.items():
+    header = ["", "log loss", "±", "right", "calibration\nerror", "by chance", "time /\none fit"]
+    for name, make_problems in sets.items():
         if options.only and options.only != name:
             continue
-        by_method = {}
-        seconds = {}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
-            for problem in problems():
-                found, took = judge(problem)
-                for method, p in found.items():
-                    by_method.setdefault(method, []).append(p)
-                for method, t in took.items():
-                    seconds.setdefault(method, []).append(t)
+        probabilities, seconds = judge_all(make_problems())
         rows = []
-        for method, parts in by_method.items():
-            p = np.concatenate(parts)
-            losses = [float(-np.log(part).mean()) for part in parts]
-            bins = reliability(p)
-            error = float(np.average(np.abs(bins.predicted - bins.observed), weights=bins.n_pairs))
-            spread = np.sqrt(bins.predicted * (1 - bins.predicted) / bins.n_pairs)
-            rows.append(
-                [
-                    method,
-                    float(-np.log(p).mean()),
-                    float(np.std(losses, ddof=1) / np.sqrt(len(losses))),
-                    float(np.mean(p > 0.5)),
-                    error,
-                    float(np.mean(spread) * np.sqrt(2 / np.pi)),
-                    float(np.median(seconds[method]) / np.median(seconds["one fit"])),
-                ]
-            )
-        header = [
-            "",
-            "log loss",
-            "±",
-            "right",
-            "calibration\nerror",
-            "by chance",
-            "time /\none fit",
-        ]
-        n_pairs = sum(len(p) for p in by_method["CalibratedRanker"])
-        print_table(f"{name}: {n_pairs:,} test pairs", header, rows, digits=4)
-        bins = reliability(np.concatenate(by_method["CalibratedRanker"]))
-        said = " ".join(f"{value:.3f}" for value in bins.predicted)
-        was = " ".join(f"{value:.3f}" for value in bins.observed)
-        print(f"\nsaid {said}\nwas  {was}", flush=True)
+        for method, values in probabilities.items():
+            relative_time = np.median(seconds[method]) / np.median(seconds["one fit"])
+            rows.append(row_of(method, values, relative_time))
+        calibrated = np.concatenate(probabilities["CalibratedRanker"])
+        print_table(f"{name}: {len(calibrated):,} test pairs", header, rows, digits=4)
+        bins = reliability(calibrated)
+        predicted = " ".join(f"{value:.3f}" for value in bins.predicted)
+        observed = " ".join(f"{value:.3f}" for value in bins.observed)
+        print(f"\nsaid {predicted}\nwas  {observed}", flush=True)
 
 
 if __name__ == "__main__":
