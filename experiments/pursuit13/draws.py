@@ -59,43 +59,49 @@ def pool(draws):
     return Draw(runs, results)
 
 
-def _join(parts):
-    return parts[0]._replace(
-        values={
-            name: np.concatenate([part.values[name] for part in parts]) for name in parts[0].values
-        },
-        density=np.concatenate([part.density for part in parts]),
-    )
+def _join(results):
+    """The values and densities of all results, with the choices of the first."""
+    first = results[0]
+    values = {
+        measure_name: np.concatenate([result.values[measure_name] for result in results])
+        for measure_name in first.values
+    }
+    density = np.concatenate([result.density for result in results])
+    return first._replace(values=values, density=density)
 
 
 def gains_by_run(draws, worse, better):
     """Mean difference of two errors over test users, shape (n_draws, n_groups, n_runs)."""
-    return np.array(
-        [
-            [
-                _means_of_runs(group, first.values["error"] - second.values["error"])
-                for group, first, second in zip(
-                    draw.runs, draw.results[worse], draw.results[better], strict=True
-                )
-            ]
-            for draw in draws
-        ]
-    )
+    gains = []
+    for draw in draws:
+        gains_of_draw = []
+        for group in range(len(draw.runs)):
+            errors_of_worse = draw.results[worse][group].values["error"]
+            errors_of_better = draw.results[better][group].values["error"]
+            gains_of_users = errors_of_worse - errors_of_better
+            gains_of_draw.append(_means_of_runs(draw.runs[group], gains_of_users))
+        gains.append(gains_of_draw)
+    return np.array(gains)
 
 
 def _means_of_runs(runs, values):
-    ends = np.cumsum([len(run.test) for run in runs])[:-1]
-    return [float(np.nanmean(part)) for part in np.split(values, ends)]
+    """Mean over the test users of each run."""
+    first_of_next_run = np.cumsum([len(run.test) for run in runs])[:-1]
+    return [float(np.nanmean(of_run)) for of_run in np.split(values, first_of_next_run)]
 
 
 def standard_error(values):
     """Of the mean; None of one value."""
-    return float(np.std(values, ddof=1) / len(values) ** 0.5) if len(values) > 1 else None
+    if len(values) < 2:
+        return None
+    return float(np.std(values, ddof=1) / len(values) ** 0.5)
 
 
 def _mean_and_error(values):
     error = standard_error(values)
-    return f"{values.mean():+.4f}" + (f" ±{error:.4f}" if error is not None else "")
+    if error is None:
+        return f"{values.mean():+.4f}"
+    return f"{values.mean():+.4f} ±{error:.4f}"
 
 
 def print_gains(draws, better):
@@ -104,14 +110,22 @@ def print_gains(draws, better):
     for name in draws[0].results:
         if name == better:
             continue
-        gains = gains_by_run(draws, name, better)
-        of_groups = [_mean_and_error(gains[:, k].ravel()) for k in range(len(GROUPS))]
-        of_draws = gains.mean(axis=(1, 2))
-        signs = f"{np.sum(gains.mean(axis=2) > 0)} of {gains.shape[0] * gains.shape[1]}"
+        gains = gains_by_run(draws, name, better)  # (n_draws, n_groups, n_runs)
+        n_draws, n_groups, _ = gains.shape
+        by_group = [_mean_and_error(gains[:, k].ravel()) for k in range(n_groups)]
+        error_over_runs = standard_error(gains.ravel())
+        error_over_draws = standard_error(gains.mean(axis=(1, 2)))
+        n_positive = np.sum(gains.mean(axis=2) > 0)
         rows.append(
-            [name, *of_groups, f"{gains.mean():+.4f}", standard_error(gains.ravel()),
-             standard_error(of_draws), signs]
-        )  # fmt: skip
+            [
+                name,
+                *by_group,
+                f"{gains.mean():+.4f}",
+                error_over_runs,
+                error_over_draws,
+                f"{n_positive} of {n_draws * n_groups}",
+            ]
+        )
     n_runs = sum(len(group) for group in draws[0].runs) * len(draws)
     print_table(
         f"Gain of {better}: mean ± standard error over draws of reference users",
@@ -141,14 +155,11 @@ def print_choices(draws, name="SS Ranking Pursuit"):
 
 def print_widths(draws):
     """The width that each method has chosen, in all draws."""
-    rows = [
-        [
-            name,
-            *(
-                " ".join(f"{draw.results[name][k].choices['error'].width:g}" for draw in draws)
-                for k in range(len(GROUPS))
-            ),
-        ]
-        for name in draws[0].results
-    ]
+    rows = []
+    for name in draws[0].results:
+        row = [name]
+        for k in range(len(GROUPS)):
+            widths = [draw.results[name][k].choices["error"].width for draw in draws]
+            row.append(" ".join(f"{width:g}" for width in widths))
+        rows.append(row)
     print_table("Chosen widths", ["", *(f"{low}–{high}" for low, high in GROUPS)], rows)

@@ -45,16 +45,17 @@ VARIANTS = (
 
 def with_nu(variant, nu):
     """The variant with this ν only."""
-    return variant._replace(settings=tuple({**each, "nu": nu} for each in variant.settings))
+    settings = tuple({**setting, "nu": nu} for setting in variant.settings)
+    return variant._replace(settings=settings)
 
 
 def measure_share(runs, widths=WIDTHS):
     """Errors by user of each method; of the variants with every ν."""
-    errors = {(method.name, None): measure(method, runs, widths=widths) for method in ONE_VIEW}
+    results = {(method.name, None): measure(method, runs, widths=widths) for method in ONE_VIEW}
     for variant in VARIANTS:
         for nu in NUS:
-            errors[variant.name, nu] = measure(with_nu(variant, nu), runs, widths=widths)
-    return {key: by_user([runs], [found.values["error"]]) for key, found in errors.items()}
+            results[variant.name, nu] = measure(with_nu(variant, nu), runs, widths=widths)
+    return {key: by_user([runs], [result.values["error"]]) for key, result in results.items()}
 
 
 def make_rows(errors):
@@ -67,7 +68,7 @@ def make_rows(errors):
         values = {f"{nu:g}": errors[variant.name, nu] for nu in NUS}
         tests = compare(values, baseline="0", test="wilcoxon", greater_is_better=False).rows
         best = min(tests, key=lambda row: row.mean_a)
-        means = [float(np.nanmean(each)) for each in values.values()]
+        means = [float(np.nanmean(errors_of_nu)) for errors_of_nu in values.values()]
         rows.append([variant.name, *means, f"{best.p_adjusted:.2g}"])
     return rows
 
@@ -76,14 +77,14 @@ def print_dependence(runs, width=3.0, n_steps=8):
     """How differently two views that need not agree order the test jokes."""
     rows = []
     for variant in VARIANTS:
-        found = [
+        errors_of_users = [
             _view_errors(with_nu(variant, 0.0), run, task, width, n_steps)
             for run in runs
             for task in run.test
         ]
-        first, second, differ = np.nanmean(found, axis=0).tolist()
-        independent = first * (1 - second) + second * (1 - first)
-        rows.append([variant.name, first, second, differ, independent])
+        first, second, disagreement = np.nanmean(errors_of_users, axis=0).tolist()
+        disagreement_if_independent = first * (1 - second) + second * (1 - first)
+        rows.append([variant.name, first, second, disagreement, disagreement_if_independent])
     print_table(
         f"ν = 0, {n_steps} steps, width {width:g}: how dependent are the views?",
         ["", "error\nfirst", "error\nsecond", "pairs that\ndiffer", "were errors\nindependent"],
@@ -92,6 +93,7 @@ def print_dependence(runs, width=3.0, n_steps=8):
 
 
 def _view_errors(variant, run, task, width, n_steps):
+    """Errors of both views, and the share of pairs that they order differently."""
     model, X, y = prepare(variant, run, task, width, variant.settings[0])
     model.set_params(n_basis=n_steps).fit(X[: len(y)], y)
     scores = model.predict_views(X[task.n_train :])
@@ -107,8 +109,8 @@ def print_confirmation(ratings, options):
     runs = [draw_runs(ratings, bounds, options, seed=8, scored=SHARES[-1]) for bounds in GROUPS]
     errors = {}
     for name, method in zip(names, methods, strict=True):
-        found = [measure(method, group, widths=options.widths) for group in runs]
-        errors[name] = by_user(runs, [each.values["error"] for each in found])
+        results = [measure(method, group, widths=options.widths) for group in runs]
+        errors[name] = by_user(runs, [result.values["error"] for result in results])
     print(f"\nOther users, {SHARES[-1]:.0%} of the training jokes scored, halves of the jokes:\n")
     print(compare(errors, baseline=names[-1], test="wilcoxon", greater_is_better=False))
 

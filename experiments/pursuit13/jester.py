@@ -41,8 +41,11 @@ NAMES = ("RLS", "Matching Pursuit", "RankSVM", "RankRLS", "Sparse RankRLS", "Ran
 
 def published(*groups, last=None):
     """By method what the paper has for the three groups of reference users."""
-    names = NAMES if last is None else (*NAMES, last)
-    return dict(zip(names, zip(*groups, strict=True), strict=True))
+    names = NAMES
+    if last is not None:
+        names = (*NAMES, last)
+    errors_of_methods = zip(*groups, strict=True)
+    return dict(zip(names, errors_of_methods, strict=True))
 
 
 PUBLISHED_1 = published(

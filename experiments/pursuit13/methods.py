@@ -73,9 +73,10 @@ def pursue(model, X, y, steps):
     """Scores after each of these numbers of steps, and the number of items in the last model."""
     model.set_params(n_basis=int(max(steps))).fit(X[: len(y)], y)
     staged = np.stack(list(model.staged_predict(X)), axis=1)
-    indices = model.basis_indices_
-    used = indices if model.views is None else np.unique(np.concatenate(indices))
-    return _after_steps(staged, steps), len(used)
+    used_items = model.basis_indices_
+    if model.views is not None:  # a list over the views
+        used_items = np.unique(np.concatenate(used_items))
+    return _after_steps(staged, steps), len(used_items)
 
 
 def pursue_apart(model, K, y, steps):
@@ -85,28 +86,33 @@ def pursue_apart(model, K, y, steps):
     of K are the functions, so a half of them is a dictionary.
     """
     model.set_params(kernel="linear", dictionary="features")
-    halves = [pursue(model, K[:, first::2], y, steps) for first in (0, 1)]
-    return sum(scores for scores, _ in halves) / 2, sum(size for _, size in halves)
+    even_scores, even_size = pursue(model, K[:, ::2], y, steps)
+    odd_scores, odd_size = pursue(model, K[:, 1::2], y, steps)
+    return (even_scores + odd_scores) / 2, even_size + odd_size
 
 
 def pursue_by_half_steps(_, K, y, steps):
     """One pursuit whose steps go half of the way, as each function of two views does."""
     scored = np.flatnonzero(~np.isnan(y))
     functions = K[scored] - K[scored].mean(axis=0)
-    norms = (functions**2).sum(axis=0)
+    squared_norms = (functions**2).sum(axis=0)
     residual = y[scored] - y[scored].mean()
-    total = np.zeros(len(K))
-    staged = []
-    used = set()
+    scores = np.zeros(len(K))
+    staged_scores = []
+    used_functions = set()
     for _ in range(int(max(steps))):
-        gains = functions.T @ residual
-        best = int(np.argmax(np.divide(gains**2, norms, out=np.zeros(len(norms)), where=norms > 0)))
-        half = gains[best] / norms[best] / 2
-        residual = residual - half * functions[:, best]
-        total = total + half * K[:, best]
-        staged.append(total)
-        used.add(best)
-    return _after_steps(np.stack(staged, axis=1), steps), len(used)
+        products = functions.T @ residual
+        # decrease of the squared residual by a whole step along each function
+        decreases = np.divide(
+            products**2, squared_norms, out=np.zeros(len(squared_norms)), where=squared_norms > 0
+        )
+        best = int(np.argmax(decreases))
+        half_step = products[best] / squared_norms[best] / 2
+        residual = residual - half_step * functions[:, best]
+        scores = scores + half_step * K[:, best]
+        staged_scores.append(scores)
+        used_functions.add(best)
+    return _after_steps(np.stack(staged_scores, axis=1), steps), len(used_functions)
 
 
 def _after_steps(staged, steps):

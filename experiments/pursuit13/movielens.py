@@ -38,7 +38,7 @@ PUBLISHED_4 = published(
     (0.487, 0.485, 0.464, 0.463, 0.470, 0.462, 0.458),
     last="SS Ranking Pursuit",
 )
-KEPT = (1.0, 0.5, 0.25, 0.12, 0.06, 0.03)
+RATING_SHARES = (1.0, 0.5, 0.25, 0.12, 0.06, 0.03)
 N_MOVIES = 3900  # of the paper's data
 
 
@@ -54,56 +54,60 @@ def with_ties(errors, shares):
 
 def print_with_ties(runs, results):
     """The table once more, by equation 1 to the letter."""
-    shares = [tied_shares(group) for group in runs]
-    rows = [
-        [
-            name,
-            *(
-                float(np.nanmean(with_ties(result.values["error"], share)))
-                for share, result in zip(shares, of_group, strict=True)
-            ),
-        ]
-        for name, of_group in results.items()
-    ]
-    rows.append(["share of tied pairs", *(float(share.mean()) for share in shares)])
+    shares_of_groups = [tied_shares(group) for group in runs]
+    rows = []
+    for name, results_of_groups in results.items():
+        row = [name]
+        for shares, result in zip(shares_of_groups, results_of_groups, strict=True):
+            errors = with_ties(result.values["error"], shares)
+            row.append(float(np.nanmean(errors)))
+        rows.append(row)
+    mean_shares = [float(shares.mean()) for shares in shares_of_groups]
+    rows.append(["share of tied pairs", *mean_shares])
     names = [f"rankwise\n{low}–{high}" for low, high in GROUPS]
     print_table(
         "The same if pairs of equal ratings count one half (equation 1)", ["", *names], rows
     )
 
 
-def ratings_a_movie(ratings, runs, kept):
-    """How many of the kept reference ratings a movie has: of all movies, of those to rank."""
-    counts = [kept * (~np.isnan(ratings[run.references])).sum(axis=0) for run in runs]
-    to_rank = [
-        count[np.concatenate([task.items for task in run.test])].mean()
-        for count, run in zip(counts, runs, strict=True)
-    ]
-    return float(np.mean(counts)), float(np.mean(to_rank))
+def ratings_a_movie(ratings, runs, rating_share):
+    """How many of the remaining reference ratings a movie has: of all movies, of those to rank."""
+    means = []
+    means_to_rank = []
+    for run in runs:
+        n_ratings = rating_share * (~np.isnan(ratings[run.references])).sum(axis=0)
+        movies_to_rank = np.concatenate([task.items for task in run.test])
+        means.append(n_ratings.mean())
+        means_to_rank.append(n_ratings[movies_to_rank].mean())
+    return float(np.mean(means)), float(np.mean(means_to_rank))
 
 
 def print_density(ratings, options):
     """Errors of RankRLS, on the same users, with fewer and fewer of the reference ratings."""
-    (method,) = (each for each in SUPERVISED if each.name == "RankRLS")
+    (method,) = (method for method in SUPERVISED if method.name == "RankRLS")
     rows = []
-    for kept in KEPT:
-        errors = []
+    for rating_share in RATING_SHARES:
         densities = []
-        letter = []
+        error_cells = []
+        errors_with_ties = []
         for bounds in GROUPS:
-            runs = draw_runs(ratings, bounds, options, seed=3, kept=kept)
-            found = measure(method, runs, widths=options.widths).values["error"]
-            errors.append(f"{np.nanmean(found):.3f} ±{np.nanstd(found) / len(found) ** 0.5:.3f}")
-            letter.append(float(np.nanmean(with_ties(found, tied_shares(runs)))))
-            densities.append("{:.2f} {:.1f}".format(*ratings_a_movie(ratings, runs, kept)))
-        rows.append([f"{kept:g}", *densities, *errors, *letter])
-    published = [f"{300 * middle / N_MOVIES:.1f}" for middle in (30, 50, 70)]
-    rows.append(["paper", *published, *2 * PUBLISHED_3[method.name]])
-    names = [f"{low}–{high}" for low, high in GROUPS]
+            runs = draw_runs(ratings, bounds, options, seed=3, rating_share=rating_share)
+            errors = measure(method, runs, widths=options.widths).values["error"]
+            standard_error = np.nanstd(errors) / len(errors) ** 0.5
+            error_cells.append(f"{np.nanmean(errors):.3f} ±{standard_error:.3f}")
+            errors_with_ties.append(float(np.nanmean(with_ties(errors, tied_shares(runs)))))
+            of_all, of_movies_to_rank = ratings_a_movie(ratings, runs, rating_share)
+            densities.append(f"{of_all:.2f} {of_movies_to_rank:.1f}")
+        rows.append([f"{rating_share:g}", *densities, *error_cells, *errors_with_ties])
+    published_densities = [f"{300 * n_ratings / N_MOVIES:.1f}" for n_ratings in (30, 50, 70)]
+    rows.append(["paper", *published_densities, *2 * PUBLISHED_3[method.name]])
+    header = ["kept"]
+    for quantity in ("ratings", "error", "ties ½"):
+        header += [f"{quantity}\n{low}–{high}" for low, high in GROUPS]
     print_table(
         "RankRLS with a share of the reference ratings: ratings a movie (of all movies, of those "
         "to rank) and disagreement error ± standard error over users",
-        ["kept", *(f"{what}\n{name}" for what in ("ratings", "error", "ties ½") for name in names)],
+        header,
         rows,
     )
     print_notes(

@@ -103,54 +103,68 @@ def make_user_parser(doc):
 
 def reference_features(ratings, users):
     """Ratings of the reference users as columns; the median of a user where there is none."""
-    known = ratings[users]
-    return np.where(np.isnan(known), np.nanmedian(known, axis=1)[:, None], known).T
+    reference_ratings = ratings[users]
+    medians = np.nanmedian(reference_ratings, axis=1)
+    filled = np.where(np.isnan(reference_ratings), medians[:, None], reference_ratings)
+    return filled.T
 
 
-def draw_runs(ratings, bounds, options, seed, scored=1.0, kept=1.0):
+def draw_runs(ratings, bounds, options, seed, scored=1.0, rating_share=1.0):
     """All repeats of a group of reference users, with ``bounds[0]`` to ``bounds[1]`` ratings.
 
     Nobody is a reference user and a test user at once. Test users have 50 to 300 ratings; one who
-    gives the same rating to all is left out. `kept` is the share of the ratings of the reference
-    users that make the features; users and their items are the same for any share.
+    gives the same rating to all is left out. `rating_share` is the share of the ratings of the
+    reference users that make the features; users and their items are the same for any share.
     """
     random = np.random.default_rng([seed, *bounds])
     runs = [
         _draw_run(ratings, bounds, options.users, options.hold_out, random, scored)
         for _ in range(options.repeats)
     ]
-    if kept == 1:
+    if rating_share == 1:
         return runs
-    thinner = np.random.default_rng([seed, *bounds, 1])
-    return [_with_features(run, thin(ratings, run.references, kept, thinner)) for run in runs]
+    thinning_random = np.random.default_rng([seed, *bounds, 1])
+    return [
+        _with_features(run, thin(ratings, run.references, rating_share, thinning_random))
+        for run in runs
+    ]
 
 
-def thin(ratings, users, kept, random):
+def thin(ratings, users, rating_share, random):
     """Features from this share of the ratings, drawn at random; a user left with none is no
     feature."""
-    known = ratings[users]
-    known = np.where(random.random(known.shape) < kept, known, np.nan)
-    known = known[~np.isnan(known).all(axis=1)]
-    return reference_features(known, np.arange(len(known)))
+    reference_ratings = ratings[users]
+    is_drawn = random.random(reference_ratings.shape) < rating_share
+    reference_ratings = np.where(is_drawn, reference_ratings, np.nan)
+    has_ratings = ~np.isnan(reference_ratings).all(axis=1)
+    reference_ratings = reference_ratings[has_ratings]
+    return reference_features(reference_ratings, np.arange(len(reference_ratings)))
 
 
 def _with_features(run, X):
+    """The run with these features, their distances and the median of the positive ones."""
     distances = euclidean_distances(X, squared=True)
     positive = distances[distances > 0]
-    median = float(np.median(positive)) if len(positive) else 1.0
+    median = 1.0
+    if len(positive):
+        median = float(np.median(positive))
     return run._replace(X=X, distances=distances, median=median)
 
 
 def _draw_run(ratings, bounds, n_users, n_hold_out, random, scored):
-    counts = (~np.isnan(ratings)).sum(axis=1)
-    group = np.flatnonzero((counts >= bounds[0]) & (counts <= bounds[1]))
+    n_ratings = (~np.isnan(ratings)).sum(axis=1)
+    group = np.flatnonzero((n_ratings >= bounds[0]) & (n_ratings <= bounds[1]))
     references = random.choice(group, size=min(300, len(group)), replace=False)
-    eligible = np.setdiff1d(np.flatnonzero((counts >= 50) & (counts <= 300)), references)
+    has_test_size = (n_ratings >= 50) & (n_ratings <= 300)
+    eligible = np.setdiff1d(np.flatnonzero(has_test_size), references)
     users = random.choice(eligible, size=n_users + n_hold_out, replace=False)
-    test, hold_out = (
-        [_make_task(ratings, user, random, scored) for user in part if _is_varied(ratings[user])]
-        for part in (users[:n_users], users[n_users:])
-    )
+
+    def make_tasks(users):
+        varied_users = [user for user in users if _is_varied(ratings[user])]
+        return [_make_task(ratings, user, random, scored) for user in varied_users]
+
+    test = make_tasks(users[:n_users])
+    hold_out = make_tasks(users[n_users:])
     run = Run(None, None, None, hold_out, test, references)
     return _with_features(run, reference_features(ratings, references))
 
@@ -170,16 +184,8 @@ def _make_task(ratings, user, random, scored):
 
 def measure(method, runs, measures=("error",), widths=WIDTHS):
     """Choose parameters on the hold-out users of all runs, then judge by the test users."""
-    found = {}  # of a width and a setting: mean over users, shape (n_measures, n_path)
-    for width in widths:
-        for k, setting in enumerate(method.settings):
-            values = [
-                judge(method, run, task, width, setting, method.path)[0]
-                for run in runs
-                for task in run.hold_out
-            ]
-            found[width, k] = np.nanmean(values, axis=0)
-    choices = {name: _choose(method, found, name) for name in measures}
+    hold_out_means = _hold_out_means(method, runs, widths)
+    choices = {name: _choose(method, hold_out_means, name) for name in measures}
     values = {}
     density = np.empty(0)
     for name, choice in choices.items():
@@ -191,18 +197,36 @@ def measure(method, runs, measures=("error",), widths=WIDTHS):
         values[name] = np.array([value[MEASURES.index(name), 0] for value, _ in judged])
         if name == measures[0]:
             density = np.array([share for _, share in judged])
-    by_setting = [
-        float(min(found[width, k][MEASURES.index(measures[0])].min() for width in widths))
-        for k in range(len(method.settings))
-    ]
-    return Results(choices, values, density, by_setting)
+
+    row = MEASURES.index(measures[0])
+    lowest_by_setting = []
+    for k in range(len(method.settings)):
+        lowest_by_width = [hold_out_means[width, k][row].min() for width in widths]
+        lowest_by_setting.append(float(min(lowest_by_width)))
+    return Results(choices, values, density, lowest_by_setting)
 
 
-def _choose(method, found, name):
+def _hold_out_means(method, runs, widths):
+    """By width and number of the setting the means over hold-out users, (n_measures, n_path)."""
+    means = {}
+    for width in widths:
+        for k, setting in enumerate(method.settings):
+            values = [
+                judge(method, run, task, width, setting, method.path)[0]
+                for run in runs
+                for task in run.hold_out
+            ]
+            means[width, k] = np.nanmean(values, axis=0)
+    return means
+
+
+def _choose(method, hold_out_means, name):
+    """The width, setting and number on the path with the lowest mean on the hold-out users."""
     row = MEASURES.index(name)
-    (width, k), table = min(found.items(), key=lambda pair: pair[1][row].min())
-    at = int(table[row].argmin())
-    return Choice(float(table[row, at]), float(width), method.path[at], method.settings[k])
+    width, k = min(hold_out_means, key=lambda key: hold_out_means[key][row].min())
+    means_on_path = hold_out_means[width, k][row]
+    best = int(means_on_path.argmin())
+    return Choice(float(means_on_path[best]), float(width), method.path[best], method.settings[k])
 
 
 def prepare(method, run, task, width, setting):
@@ -223,22 +247,31 @@ def judge(method, run, task, width, setting, path):
     and the share of training items that the (first) model uses."""
     model, X, y = prepare(method, run, task, width, setting)
     n_rows = len(y)
-    way = pursue if isinstance(model, RankingPursuit) else follow_path
-    scores, size = (method.learn or way)(model, X, y, path)
+    if method.learn is not None:
+        learn = method.learn
+    elif isinstance(model, RankingPursuit):
+        learn = pursue
+    else:
+        learn = follow_path
+    scores, n_items_in_model = learn(model, X, y, path)
     if method.has_level:
         scores = scores + (y[:, None] - scores[:n_rows]).mean(axis=0)
     truth = task.y[task.n_train :]
     scores = scores[task.n_train :]
     errors = disagreement_error(truth, scores, undefined="nan")
-    return np.stack([errors, np.mean((truth[:, None] - scores) ** 2, axis=0)]), size / n_rows
+    squared_errors = np.mean((truth[:, None] - scores) ** 2, axis=0)
+    return np.stack([errors, squared_errors]), n_items_in_model / n_rows
 
 
 def _views(run, n_views, width):
     """Parts of the reference users; distances are taken to grow with the number of columns."""
     n_columns = run.X.shape[1]
-    parts = np.array_split(np.arange(n_columns), n_views)
     scale = 2 * width**2 * run.median
-    return [View(part, kernel="rbf", gamma=n_columns / len(part) / scale) for part in parts]
+    views = []
+    for columns in np.array_split(np.arange(n_columns), n_views):
+        gamma = n_columns / len(columns) / scale
+        views.append(View(columns, kernel="rbf", gamma=gamma))
+    return views
 
 
 def by_user(runs, values):
@@ -249,10 +282,11 @@ def by_user(runs, values):
     users = np.array([task.user for group in runs for run in group for task in run.test])
     _, codes = np.unique(users, return_inverse=True)
     values = np.concatenate(values)
-    known = ~np.isnan(values)
-    sums = np.bincount(codes[known], values[known], minlength=codes.max() + 1)
-    counts = np.bincount(codes[known], minlength=codes.max() + 1)
-    return np.divide(sums, counts, out=np.full(len(sums), np.nan), where=counts > 0)
+    is_defined = ~np.isnan(values)
+    n_users = codes.max() + 1
+    sums = np.bincount(codes[is_defined], values[is_defined], minlength=n_users)
+    counts = np.bincount(codes[is_defined], minlength=n_users)
+    return np.divide(sums, counts, out=np.full(n_users, np.nan), where=counts > 0)
 
 
 def rows_of_table(results, published, measure="error"):

@@ -40,7 +40,10 @@ class Problem(NamedTuple):
 
     def differences(self):
         """Of the features of each pair, in long double."""
-        X = (self.X.toarray() if sp.issparse(self.X) else self.X).astype(EXACT)
+        X = self.X
+        if sp.issparse(X):
+            X = X.toarray()
+        X = X.astype(EXACT)
         return X[self.winner] - X[self.loser]
 
 
@@ -57,26 +60,29 @@ def draw_problem(rng):
     """Scales 1e±12, offsets, duplicates, constant and collinear columns, p > m, one pair, …"""
     precision = str(rng.choice(["float32", "float64"]))
     loss = _draw_loss(rng)
-    kinds = [precision, loss, str(rng.choice(["auto", "auto", "lbfgs", "bmrm"]))]
-    m = int(rng.integers(2, 13))
-    p = int(rng.integers(1, 7))
+    solver = str(rng.choice(["auto", "auto", "lbfgs", "bmrm"]))
+    kinds = [precision, loss, solver]
+    n_items = int(rng.integers(2, 13))
+    n_features = int(rng.integers(1, 7))
     if rng.random() < 0.15:
-        p = m + int(rng.integers(1, 9))
+        n_features = n_items + int(rng.integers(1, 9))
         kinds.append("p > m")
-    X = _draw_features(m, p, rng, kinds).astype(precision)
-    graph, edges = _draw_graph(m, rng, kinds)
-    winner, loser, weight = (np.array(part) for part in zip(*edges, strict=True))
-    typical = float(np.sum((X[winner].astype(float) - X[loser].astype(float)) ** 2)) / len(edges)
+    X = _draw_features(n_items, n_features, rng, kinds).astype(precision)
+    graph, edges = _draw_graph(n_items, rng, kinds)
+    winner, loser, weight = (np.array(column) for column in zip(*edges, strict=True))
+
+    differences = X[winner].astype(float) - X[loser].astype(float)
+    mean_squared_length = float(np.sum(differences**2)) / len(edges)
     alpha = 10.0 ** rng.uniform(-9, 1)
-    if typical > 0 and rng.random() < 0.8:
-        alpha *= typical
+    if mean_squared_length > 0 and rng.random() < 0.8:
+        alpha *= mean_squared_length
     else:
         kinds.append("alpha of another scale")
     if rng.random() < 0.15:
         X = sp.csr_matrix(X)
         kinds.append("sparse")
     options = {"tol": 10.0 ** rng.uniform(-9, -2), "max_iter": int(rng.choice([1, 5, 200]))}
-    model = RankSVM(alpha, loss=loss, solver=kinds[2], **options)
+    model = RankSVM(alpha, loss=loss, solver=solver, **options)
     return Problem(tuple(kinds), model, X, graph, winner, loser, weight / weight.sum())
 
 
@@ -84,23 +90,26 @@ def _draw_loss(rng):
     return str(rng.choice(["hinge", "squared_hinge"]))
 
 
-def _draw_features(m, p, rng, kinds):
-    X = rng.normal(size=(m, p))
+def _draw_features(n_items, n_features, rng, kinds):
+    X = rng.normal(size=(n_items, n_features))
     if rng.random() < 0.2:
-        X = X[rng.integers(0, m, m)]
+        X = X[rng.integers(0, n_items, n_items)]
         kinds.append("duplicates")
     if rng.random() < 0.2:
-        X[:, rng.integers(p)] = X[:, rng.integers(p)] * -3
+        X[:, rng.integers(n_features)] = X[:, rng.integers(n_features)] * -3
         kinds.append("collinear columns")
     if rng.random() < 0.3:
-        X = X * 10.0 ** rng.uniform(-6, 6, p)
+        X = X * 10.0 ** rng.uniform(-6, 6, n_features)
         kinds.append("columns of any scale")
     if rng.random() < 0.4:
-        size = 10.0 ** rng.integers(1, 8 if kinds[0] == "float32" else 13)
-        X = X + size * rng.normal(size=p)
+        largest_exponent = 12
+        if kinds[0] == "float32":
+            largest_exponent = 7
+        size = 10.0 ** rng.integers(1, largest_exponent + 1)
+        X = X + size * rng.normal(size=n_features)
         kinds.append("offset")
     if rng.random() < 0.2:
-        X[:, rng.integers(p)] = 10.0 ** rng.uniform(-6, 6)
+        X[:, rng.integers(n_features)] = 10.0 ** rng.uniform(-6, 6)
         kinds.append("constant column")
     if rng.random() < 0.5:
         X = X * 10.0 ** rng.uniform(-12, 12)
@@ -108,25 +117,44 @@ def _draw_features(m, p, rng, kinds):
     return X
 
 
-def _draw_graph(m, rng, kinds):
+def _draw_graph(n_items, rng, kinds):
     """A graph, and its edges (winner, loser, weight)."""
-    how = str(rng.choice(["one list", "groups", "groups alike", "PairGraph", "one pair"]))
-    kinds.append(how)
-    if how in ("PairGraph", "one pair"):
-        n = 1 if how == "one pair" else int(rng.integers(1, 25))
-        winner = rng.integers(0, m, n)
-        loser = (winner + rng.integers(1, m, n)) % m
-        weight = rng.random(n) + 0.1
-        graph = PairGraph(winner, loser, weight=weight, n_items=m)
-        return graph, list(zip(winner, loser, weight, strict=True))
-    y = rng.integers(0, 5, m).astype(float)
-    y[:2] = 0, 1
-    groups = np.zeros(m, int) if how == "one list" else np.r_[0, 0, rng.integers(0, 3, m - 2)]
-    pairs = [(i, j) for i in range(m) for j in range(m) if y[i] > y[j] and groups[i] == groups[j]]
-    in_group = Counter(groups[i] for i, _ in pairs)
-    alike = how == "groups alike"
-    graph = ScoreGraph(y, groups, cost="sign", group_weight="groups" if alike else "pairs")
-    return graph, [(i, j, 1 / in_group[groups[i]] if alike else 1.0) for i, j in pairs]
+    kind = str(rng.choice(["one list", "groups", "groups alike", "PairGraph", "one pair"]))
+    kinds.append(kind)
+    if kind == "one pair":
+        return _draw_pair_graph(n_items, 1, rng)
+    if kind == "PairGraph":
+        return _draw_pair_graph(n_items, int(rng.integers(1, 25)), rng)
+    return _draw_score_graph(n_items, kind, rng)
+
+
+def _draw_pair_graph(n_items, n_pairs, rng):
+    winner = rng.integers(0, n_items, n_pairs)
+    loser = (winner + rng.integers(1, n_items, n_pairs)) % n_items
+    weight = rng.random(n_pairs) + 0.1
+    graph = PairGraph(winner, loser, weight=weight, n_items=n_items)
+    return graph, list(zip(winner, loser, weight, strict=True))
+
+
+def _draw_score_graph(n_items, kind, rng):
+    y = rng.integers(0, 5, n_items).astype(float)
+    y[:2] = 0, 1  # at least one pair
+    if kind == "one list":
+        groups = np.zeros(n_items, int)
+    else:
+        groups = np.r_[0, 0, rng.integers(0, 3, n_items - 2)]
+    pairs = [
+        (i, j)
+        for i in range(n_items)
+        for j in range(n_items)
+        if y[i] > y[j] and groups[i] == groups[j]
+    ]
+    if kind == "groups alike":  # all groups have the same total weight
+        n_pairs_of_group = Counter(groups[i] for i, _ in pairs)
+        edges = [(i, j, 1 / n_pairs_of_group[groups[i]]) for i, j in pairs]
+        return ScoreGraph(y, groups, cost="sign", group_weight="groups"), edges
+    edges = [(i, j, 1.0) for i, j in pairs]
+    return ScoreGraph(y, groups, cost="sign", group_weight="pairs"), edges
 
 
 def judge(problem):
@@ -135,22 +163,26 @@ def judge(problem):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ConvergenceWarning)
         model.fit(problem.X, problem.graph)
-    D = problem.differences()
-    weights, dual = independent(D.astype(float), problem.share, model.alpha, model.loss)
-    best = min(objective(D, problem, w) for w in [model.coef_, *weights])
-    end = str(caught[0].message) if caught else "RankSVM converged"
-    relative = (EXACT(model.lower_bound_) - best) / best
-    return Judged(
-        float(relative), model.gap_, float((best - dual) / best), " ".join(end.split()[1:3])
+    differences = problem.differences()
+    candidates, dual = independent(
+        differences.astype(float), problem.share, model.alpha, model.loss
     )
+    lowest = min(objective(differences, problem, w) for w in [model.coef_, *candidates])
+    excess = (EXACT(model.lower_bound_) - lowest) / lowest
+    message = "RankSVM converged"
+    if caught:
+        message = str(caught[0].message)
+    end = " ".join(message.split()[1:3])
+    return Judged(float(excess), model.gap_, float((lowest - dual) / lowest), end)
 
 
-def objective(D, problem, w):
+def objective(differences, problem, w):
     """J from explicit pairs, in long double."""
     w = np.asarray(w).astype(EXACT)
-    short = np.maximum(0, 1 - D @ w)
-    cost = short if problem.model.loss == "hinge" else short**2
-    return problem.share.astype(EXACT) @ cost + EXACT(problem.model.alpha) * (w @ w)
+    cost_of_pair = np.maximum(0, 1 - differences @ w)
+    if problem.model.loss != "hinge":
+        cost_of_pair = cost_of_pair**2
+    return problem.share.astype(EXACT) @ cost_of_pair + EXACT(problem.model.alpha) * (w @ w)
 
 
 def independent(D, share, alpha, loss):
@@ -160,26 +192,34 @@ def independent(D, share, alpha, loss):
     hinge; its square has −λ_k²/(4 share_k) instead of the upper limit. This is least squares
     with bounds, solved by BVLS; multipliers strictly between the bounds are then solved for.
     """
-    hinge = loss == "hinge"
-    upper = share if hinge else np.full(len(share), np.inf)
-    bend = np.zeros(len(share)) if hinge else 1 / (2 * share)
-    Q = D @ D.T / (2 * alpha) + np.diag(bend)
-    n = len(Q)
+    if loss == "hinge":
+        upper = share
+        curvature = np.zeros(len(share))
+    else:
+        upper = np.full(len(share), np.inf)
+        curvature = 1 / (2 * share)
+    # the dual is Σ λ_k − λᵀ Q λ / 2
+    Q = D @ D.T / (2 * alpha) + np.diag(curvature)
+    n_pairs = len(Q)
     scale = float(np.trace(Q)) or 1.0
-    root = np.linalg.cholesky(Q / scale + 1e-14 * n * np.eye(n))
-    right = np.linalg.solve(root, np.ones(n)) / np.sqrt(scale)
-    found = scipy.optimize.lsq_linear(
-        root.T * np.sqrt(scale), right, (0, upper), method="bvls", tol=1e-15
+    root = np.linalg.cholesky(Q / scale + 1e-14 * n_pairs * np.eye(n_pairs))
+    target = np.linalg.solve(root, np.ones(n_pairs)) / np.sqrt(scale)
+    multipliers = scipy.optimize.lsq_linear(
+        root.T * np.sqrt(scale), target, (0, upper), method="bvls", tol=1e-15
     ).x
-    free = (found > 1e-12 * share) & (found < upper * (1 - 1e-12))
-    polished = found.copy()
-    if free.any():
-        rest = 1 - Q[np.ix_(free, ~free)] @ found[~free]
-        polished[free] = np.linalg.lstsq(Q[np.ix_(free, free)], rest, rcond=1e-15)[0]
+
+    is_free = (multipliers > 1e-12 * share) & (multipliers < upper * (1 - 1e-12))
+    polished = multipliers.copy()
+    if is_free.any():
+        gradient_of_bounded = 1 - Q[np.ix_(is_free, ~is_free)] @ multipliers[~is_free]
+        Q_free = Q[np.ix_(is_free, is_free)]
+        polished[is_free] = np.linalg.lstsq(Q_free, gradient_of_bounded, rcond=1e-15)[0]
         polished = np.clip(polished, 0, upper)
-    both = [found, polished]
-    dual = max(float(x.sum() - 0.5 * x @ Q @ x) for x in both)
-    return [np.zeros(D.shape[1]), *(D.T @ x / (2 * alpha) for x in both)], dual
+
+    solutions = [multipliers, polished]
+    dual = max(float(x.sum() - 0.5 * x @ Q @ x) for x in solutions)
+    weights = [np.zeros(D.shape[1]), *(D.T @ x / (2 * alpha) for x in solutions)]
+    return weights, dual
 
 
 def main(arguments=None):
@@ -188,12 +228,12 @@ def main(arguments=None):
     parser.add_argument("--problems", type=int, default=10_000, help="how many (%(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="of the first one (%(default)s)")
     options = parser.parse_args(arguments)
-    found = defaultdict(list)
+    judged_of_kind = defaultdict(list)
     for seed in range(options.seed, options.seed + options.problems):
         problem = draw_problem(np.random.default_rng(seed))
         judged = judge(problem)
         for kind in ("all", *problem.kinds):
-            found[kind].append(judged)
+            judged_of_kind[kind].append(judged)
         if judged.excess > 0:
             print(f"seed {seed}: bound too high by {judged.excess:.1e} {problem.kinds}", flush=True)
     header = (
@@ -205,8 +245,9 @@ def main(arguments=None):
         "converged",
         "stalled",
     )
-    kinds = ["all", *sorted(set(found) - {"all"})]
-    print_table("Lower bounds of RankSVM", header, [_row(kind, found[kind]) for kind in kinds])
+    kinds = ["all", *sorted(set(judged_of_kind) - {"all"})]
+    rows = [_row(kind, judged_of_kind[kind]) for kind in kinds]
+    print_table("Lower bounds of RankSVM", header, rows)
     print_notes(
         "wrong: the bound is above an objective that was achieved; excess is relative to it, and "
         "negative where the bound is below.",

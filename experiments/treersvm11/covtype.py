@@ -51,10 +51,9 @@ def measure_evaluations(X, y):
     """Milliseconds: an evaluation of either loss at the solution, and the parts of the first."""
     w = RankSVM(PLOTTED_ALPHA).fit(X[::10], y[::10]).coef_
     f = X @ w
-    hinge, squared = (
-        make_objective(X, y, PLOTTED_ALPHA, loss) for loss in (HingeLoss, SquaredHingeLoss)
-    )
-    work = {
+    hinge = make_objective(X, y, PLOTTED_ALPHA, HingeLoss)
+    squared = make_objective(X, y, PLOTTED_ALPHA, SquaredHingeLoss)
+    steps = {
         "hinge: loss and subgradient": lambda: hinge.at(w),
         "squared hinge: loss and gradient": lambda: squared.at(w),
         "of which X w": lambda: X @ w,
@@ -62,7 +61,7 @@ def measure_evaluations(X, y):
         "of which sorting": lambda: np.argsort(f),
         "of which sorting and sweep": lambda: hinge.loss.at(f),
     }
-    return {name: 1000 * shortest_time(step, 5) for name, step in work.items()}
+    return {name: 1000 * shortest_time(step, 5) for name, step in steps.items()}
 
 
 def plot(path, courses):

@@ -59,19 +59,19 @@ class AllPairsHinge:
 
     def at(self, f):
         """Value and subgradient at the scores f."""
-        won, lost = np.zeros((2, len(f)), dtype=np.int64)
+        n_won = np.zeros(len(f), dtype=np.int64)  # violated pairs of each item as the better one
+        n_lost = np.zeros(len(f), dtype=np.int64)
         margin = f + 1
         for start in range(0, len(f), self._height):
             rows = slice(start, start + self._height)
-            short = f[rows, None] < margin
-            short &= self._y[rows, None] > self._y
-            won[rows] = [np.count_nonzero(row) for row in short]
-            lost += np.add.reduce(
-                short.view(np.uint8), axis=0, dtype=np.uint8
+            is_violated = f[rows, None] < margin
+            is_violated &= self._y[rows, None] > self._y
+            n_won[rows] = [np.count_nonzero(row) for row in is_violated]
+            n_lost += np.add.reduce(
+                is_violated.view(np.uint8), axis=0, dtype=np.uint8
             )  # of at most 255 rows
-        divergence = won - lost
-        value = (won.sum() - f @ divergence) / self._n_pairs
-        value = float(value)
+        divergence = n_won - n_lost
+        value = float((n_won.sum() - f @ divergence) / self._n_pairs)
         gradient = divergence / -self._n_pairs
         plane = Plane.from_difference(value, gradient, f)
         return LossValue(value, gradient, np.zeros_like, plane)
@@ -85,6 +85,13 @@ class Cost(NamedTuple):
     bounds: np.ndarray
 
 
+class CostsOfSize(NamedTuple):
+    """The costs for a number of examples."""
+
+    sweep: Cost
+    all_pairs: Cost
+
+
 def read_cadata(data):
     """All examples in random order: standardized features, house values."""
     (path,) = find_data(data, "cadata/cal_housing.data.gz")
@@ -95,7 +102,9 @@ def read_cadata(data):
 
 def measure_cost(objective, iterations=ITERATIONS):
     """Run some iterations of BMRM from w = 0, as the paper did; the fastest of some such runs."""
-    repeats = 1 if isinstance(objective.loss, AllPairsHinge) else 5
+    repeats = 5
+    if isinstance(objective.loss, AllPairsHinge):
+        repeats = 1
     weights = []
     bounds = []
 
@@ -120,9 +129,11 @@ def measure_costs(X, y, sizes):
     for m in sizes:
         sweep = make_objective(X[:m], y[:m], ITERATION_ALPHA)
         pairs = pairwise_objective.make_objective(X[:m], AllPairsHinge(y[:m]), ITERATION_ALPHA)
-        found = measure_cost(sweep), measure_cost(pairs)
-        np.testing.assert_allclose(found[0].bounds, found[1].bounds, rtol=1e-6, atol=1e-9)
-        costs.append(found)
+        costs_of_size = CostsOfSize(measure_cost(sweep), measure_cost(pairs))
+        np.testing.assert_allclose(
+            costs_of_size.sweep.bounds, costs_of_size.all_pairs.bounds, rtol=1e-6, atol=1e-9
+        )
+        costs.append(costs_of_size)
     return costs
 
 
@@ -147,9 +158,12 @@ def plot(path, sizes, costs, totals):
     figure, (left, right) = plt.subplots(
         1, 2, figsize=(11, 4.6), sharex=True, sharey=True, layout="constrained"
     )
-    for k, (name, color) in enumerate({"sweep": SWEEP, "all pairs": PAIRS}.items()):
-        iteration = [found[k].iteration for found in costs]
-        evaluation = [found[k].evaluation for found in costs]
+    for name, color, costs_of_method in (
+        ("sweep", SWEEP, [costs_of_size.sweep for costs_of_size in costs]),
+        ("all pairs", PAIRS, [costs_of_size.all_pairs for costs_of_size in costs]),
+    ):
+        iteration = [cost.iteration for cost in costs_of_method]
+        evaluation = [cost.evaluation for cost in costs_of_method]
         label = f"{name}: iteration, slope {slope(sizes, iteration):.2f}"
         left.loglog(sizes, iteration, "o-", color=color, label=label)
         label = f"{name}: evaluation alone, slope {slope(sizes, evaluation):.2f}"
@@ -175,6 +189,24 @@ def plot(path, sizes, costs, totals):
     plt.close(figure)
 
 
+def rows_of_costs(sizes, costs):
+    """Milliseconds of each size, and the slopes."""
+    seconds = np.array(
+        [
+            [sweep.evaluation, sweep.iteration, all_pairs.evaluation, all_pairs.iteration]
+            for sweep, all_pairs in costs
+        ]
+    )
+    rows = []
+    for m, seconds_of_size in zip(sizes, seconds.tolist(), strict=True):
+        _, sweep_iteration, _, pairs_iteration = seconds_of_size
+        milliseconds = [1000 * value for value in seconds_of_size]
+        rows.append([f"{m}", *milliseconds, f"{pairs_iteration / sweep_iteration:.0f}"])
+    if len(sizes) > 1:
+        rows.append(["slope", *(f"{slope(sizes, column):.2f}" for column in seconds.T), ""])
+    return rows
+
+
 @threadpool_limits.wrap(limits=1)
 def main(argv=None):
     """Print the tables and write the plot."""
@@ -183,28 +215,15 @@ def main(argv=None):
     options = parser.parse_args(argv)
     X, y = read_cadata(options.data)
     sizes = sorted(min(m, len(y)) for m in options.sizes)
-    measure_cost(
-        make_objective(X[:500], y[:500], ITERATION_ALPHA)
-    )  # the first run is never typical
+    first_objective = make_objective(X[:500], y[:500], ITERATION_ALPHA)
+    measure_cost(first_objective)  # the first run is never typical
     costs = measure_costs(X, y, sizes)
-    rows = [
-        [f"{m}", *(1000 * x for c in found for x in (c.evaluation, c.iteration)),
-         f"{found[1].iteration / found[0].iteration:.0f}"]
-        for m, found in zip(sizes, costs, strict=True)
-    ]  # fmt: skip
-    if len(sizes) > 1:
-        of_size = [
-            slope(sizes, [getattr(found[k], name) for found in costs])
-            for k in (0, 1)
-            for name in ("evaluation", "iteration")
-        ]
-        rows.append(["slope", *(f"{value:.2f}" for value in of_size), ""])
     print_table(
         f"Figure 1: milliseconds, mean over the first {ITERATIONS} iterations of BMRM, alpha = "
         f"{ITERATION_ALPHA:g}",
         ["examples", "sweep\nevaluation", "sweep\niteration", "all pairs\nevaluation",
          "all pairs\niteration", "ratio of\niterations"],
-        rows, digits=2,
+        rows_of_costs(sizes, costs), digits=2,
     )  # fmt: skip
     totals = measure_totals(X, y, sizes, ALPHAS)
     print_table(

@@ -28,7 +28,10 @@ def count_iterations(X, y, alpha, epsilons):
     counts = []
     for epsilon in epsilons:
         is_accurate = gaps <= epsilon
-        counts.append(int(np.argmax(is_accurate)) + 1 if is_accurate.any() else None)
+        if is_accurate.any():
+            counts.append(int(np.argmax(is_accurate)) + 1)
+        else:
+            counts.append(None)
     return counts
 
 
