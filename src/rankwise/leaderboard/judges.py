@@ -158,7 +158,8 @@ def compare_judges(
         }
         remark = ""
         if n_votes[k] >= 2:
-            quantile = float(student.isf(tail / len(n_votes), n_votes[k] - 1))  # Bonferroni
+            # Bonferroni: remarks hold for all judges simultaneously.
+            quantile = float(student.isf(tail / len(n_votes), n_votes[k] - 1))
             remark = _remark(
                 slope=slopes.value[k],
                 largest_slope=slopes.value[k] + quantile * slopes.error[k],

@@ -330,15 +330,7 @@ def _root_by_draws(
     resistances = _sketched_leverages(system, pair_weights, ridge, rng) / pair_weights
     held_out = compute_held_out_residuals(counts, leave_one_out.margins, resistances)
 
-    # Contribution of each unit (a comparison or a cluster) to each pair: (n_pairs, n_units).
-    if clusters is None:
-        squares = counts.sum_by_pair(counts.count * (counts.weight * held_out) ** 2)
-        contributions = sp.diags(np.sqrt(squares))
-    else:
-        weighted_residuals = (counts.weight * held_out)[counts.outcome]
-        positions = (counts.pair[counts.outcome], clusters)
-        shape = (n_pairs, clusters.max() + 1)
-        contributions = sp.coo_matrix((weighted_residuals, positions), shape).tocsr()
+    contributions = _unit_contributions(counts, held_out, clusters)
     missing_errors = np.sqrt(missing_noise(counts, held_out, has_few_data))
 
     solve = system.solver(pair_weights, ridge, DRAW_TOLERANCE, np.float32)
@@ -349,6 +341,22 @@ def _root_by_draws(
         pair_values = contributions @ unit_signs + missing_errors * pair_signs
         root[:, draw] = solve(system.apply_transpose(pair_values))
     return np.asarray(root / np.sqrt(N_DRAWS))
+
+
+def _unit_contributions(
+    counts: ComparisonCounts, held_out: Array, clusters: Indices | None
+) -> sp.csr_matrix:
+    """Weighted residuals of each unit, by pair: (n_pairs, n_units).
+
+    All independent comparisons of a pair are one unit, with the sum of their squares.
+    """
+    if clusters is None:
+        squares = counts.sum_by_pair(counts.count * (counts.weight * held_out) ** 2)
+        return sp.diags(np.sqrt(squares)).tocsr()
+    weighted_residuals = (counts.weight * held_out)[counts.outcome]
+    positions = (counts.pair[counts.outcome], clusters)
+    shape = (len(counts.first), clusters.max() + 1)
+    return sp.coo_matrix((weighted_residuals, positions), shape).tocsr()
 
 
 def _sketched_leverages(

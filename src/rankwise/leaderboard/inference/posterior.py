@@ -253,12 +253,17 @@ def fit_posterior(graph: PairGraph, features: Array | None, prior: float) -> Rat
         log_odds = ProbabilityMap(1.0, 1 / LOGISTIC**2)
         return RatingPosterior(mean, inverse, log_odds)
 
-    # Margins: estimate their noise; P = σ(1.702 d / √(noise + v)) approximates the normal curve.
-    total_squares = float(weight @ graph.edge_target**2)
-    residual_squares = max(total_squares - float(right @ mean), LEAST_NOISE * total_squares)
-    noise = residual_squares / graph.n_pairs
+    noise = _noise_of_margins(graph.edge_target, weight, explained_squares=float(right @ mean))
+    # P = σ(1.702 d / √(noise + v)) approximates the normal distribution function.
     curve = ProbabilityMap(LOGISTIC / np.sqrt(noise), 1 / np.sqrt(noise) ** 2)
     return RatingPosterior(mean, noise * inverse, curve)
+
+
+def _noise_of_margins(target: Array, weight: Array, explained_squares: float) -> float:
+    """Variance of a margin around the difference of the ratings, of maximum likelihood."""
+    total_squares = float(weight @ target**2)
+    residual_squares = max(total_squares - explained_squares, LEAST_NOISE * total_squares)
+    return residual_squares / len(target)
 
 
 def _difference_matrix(graph: PairGraph) -> Matrix:
