@@ -124,7 +124,7 @@ class LevelRoot(GraphRoot):
 
     def _scale_components(self, V: Array, factors: Array) -> Array:
         """The sum of the three components of V, each times its factor."""
-        # of v − level mean, level mean − group mean, and group mean: factor · v + constant
+        # v is (v − level mean) + (level mean − group mean) + group mean
         level_of_item = self._levels.of_item
         within, _, _ = factors
         out: Array = V * row_factors(within, V)[level_of_item]
@@ -134,7 +134,8 @@ class LevelRoot(GraphRoot):
 
     def _constants_of_levels(self, V: Array, factors: Array) -> Array:
         """Constant of each level that is added to the factor of the level times V."""
-        # within (v − level mean) + between (level mean − group mean) + of_group_means group mean
+        # within (v − level mean) + between (level mean − group mean) + of_group_means group mean,
+        # less within v
         within, between, of_group_means = (row_factors(factor, V) for factor in factors)
         level_mean, group_mean = self._levels.means(V, self._root_weight)
         constants: Array = (between - within) * level_mean

@@ -442,8 +442,9 @@ def _strict_pairs_of_times(graph: SurvivalGraph) -> OrderedPairs:
 @pair_blocks.register
 def _pair_blocks_of_times(graph: SurvivalGraph) -> Iterator[PairBlock]:
     """Each event with the later items of its group."""
+    # each event is paired with the later items of its group, which are before its level in the
+    # order of falling time
     levels = graph.levels
-    # positions in levels.order, by falling time: the later items of an item are before its level
     last_level = len(levels.starts) - 1
     first_level_of_group = np.minimum(levels.group_bounds[:-1], last_level)
     group_start = levels.starts[first_level_of_group]

@@ -80,7 +80,12 @@ def is_wide_column(column: ColumnInfo) -> bool:
 
 def n_category_features(column: ColumnInfo) -> int:
     """Number of features of a category: one per value, for missing and for rare values."""
-    return len(column.categories) + int(column.n_missing > 0) + int(column.n_rare > 0)
+    n_features = len(column.categories)
+    if column.n_missing > 0:
+        n_features += 1
+    if column.n_rare > 0:
+        n_features += 1
+    return n_features
 
 
 def category_codes(column: ColumnInfo, texts: list[str | None]) -> Indices:
@@ -114,7 +119,7 @@ def fit_words(column: ColumnInfo, texts: list[str | None]) -> ColumnInfo:
         analyzer=_words_of,
         binary=True,
         min_df=2,
-        max_df=max(2, len(nonmissing_texts) - 1),  # not words of all texts
+        max_df=max(2, len(nonmissing_texts) - 1),  # words of all texts are ignored
         max_features=MAX_WORDS,
     )
     try:

@@ -680,6 +680,7 @@ def _blocks_of_G(
     G is computed by matrix products of more rows. Entries on its diagonal are without the
     complement of the vectors: the callers do not use them.
     """
+    # off its diagonal G is V diag(vector_factors) Vᵀ − (B 1)(B 1)ᵀ / pivot
     V = spectrum.vectors
     n_items = len(V)
     product_rows = max(block_rows, PRODUCT_ROWS)

@@ -115,7 +115,8 @@ class PursuitProblem:
         squares = np.empty(K.shape[1])
         for columns, V in _dense_blocks(K):
             centered = self._center_if_free(V)
-            norms[columns] = np.einsum("ij,ij->j", centered, self.loss.times_A(centered))
+            A_centered = self.loss.times_A(centered)
+            norms[columns] = np.einsum("ij,ij->j", centered, A_centered)
             squares[columns] = np.einsum("ij,ij->j", centered, centered)
         return norms, squares
 
@@ -239,6 +240,7 @@ class AllPairsSearch:
 
     def best(self, correlations: list[Array], exhausted: list[Mask]) -> Choice:
         """The choice with the largest gain, by a pass over all pairs, in blocks of rows."""
+        # the pair (i, j) with the largest gain eᵀ S⁻¹ e
         n_first, n_second = self._negative_S_12.shape
         e_1, e_2 = correlations
         first_exhausted, second_exhausted = exhausted
