@@ -251,15 +251,15 @@ def _test_from_subset_means(subset_means: Array, n_subsets: int, confidence: flo
     n_above = n_empty + int((subset_means >= 0.0).sum())
     p = min(1.0, 2.0 * min(n_below, n_above) / n_subsets)
 
-    # With another true difference δ, "below 0" becomes "below δ". So the interval of the δ that are
-    # not rejected has quantiles of the subset means as ends
+    # A true difference δ is rejected if at most `most_below` of the means are below it, or above it
+    # (Hartigan, 1969), so the others lie between two of the ordered means
     alpha = 1.0 - confidence + RELATIVE_ROUNDING
-    n_outside = int(np.floor(n_subsets * alpha / 2.0 - n_empty)) + 1
-    if n_outside < 1 or n_outside > len(subset_means):
+    most_below = int(np.floor(n_subsets * alpha / 2.0)) - n_empty
+    if most_below < 0 or most_below >= len(subset_means):
         return MeanTest(p, low=-np.inf, high=np.inf)
     ordered_means = np.sort(subset_means)
-    low = float(ordered_means[n_outside - 1])
-    high = float(ordered_means[-n_outside])
+    low = float(ordered_means[most_below])
+    high = float(ordered_means[-1 - most_below])
     return MeanTest(p, low, high)
 
 
