@@ -441,23 +441,16 @@ def compare_values(paired: PairedValues, settings: ComparisonSettings) -> Compar
         Test, correction and level.
     """
     pairs = pairs_of(list(paired.values), settings.baseline)
-    means = {name: array.mean(axis=0) for name, array in paired.values.items()}
-    largest_value = max(float(np.abs(array).max()) for array in paired.values.values())
+    means = {name: values.mean(axis=0) for name, values in paired.values.items()}
+    largest_value = max(float(np.abs(values).max()) for values in paired.values.values())
     if largest_value == 0.0:
         largest_value = 1.0
     differences = [difference_without_rounding(means[a], means[b], largest_value) for a, b in pairs]
-    errors = [
-        _mean_error(paired, pair, difference)
-        for pair, difference in zip(pairs, differences, strict=True)
+    results = _test_pairs(paired, pairs, differences, settings)
+    rows = [
+        _comparison_row(pair, means, result, largest_value, settings)
+        for pair, result in zip(pairs, results, strict=True)
     ]
-    tests = _run_tests(paired, differences, errors, settings)
-    adjusted_p = [test.p for test in tests]
-    if settings.correction == "holm":
-        adjusted_p = holm(adjusted_p)
-    rows = []
-    for k, pair in enumerate(pairs):
-        result = PairResult(differences[k], errors[k], tests[k], adjusted_p[k])
-        rows.append(_comparison_row(pair, means, result, largest_value, settings))
     return Comparison(
         rows=tuple(rows),
         n_groups=len(differences[0]),
@@ -465,7 +458,7 @@ def compare_values(paired: PairedValues, settings: ComparisonSettings) -> Compar
         settings=settings,
         n_clusters=paired.n_clusters,
         n_items=paired.n_items,
-        n_seeds={name: len(array) for name, array in paired.values.items()},
+        n_seeds={name: len(values) for name, values in paired.values.items()},
     )
 
 
@@ -488,6 +481,29 @@ class PairResult(NamedTuple):
     error: MeanError
     test: MeanTest
     p_adjusted: float
+
+
+def _test_pairs(
+    paired: PairedValues,
+    pairs: list[tuple[str, str]],
+    differences: list[Array],
+    settings: ComparisonSettings,
+) -> list[PairResult]:
+    """Test the mean difference of each pair of rankers, and correct the p-values."""
+    errors = [
+        _mean_error(paired, pair, difference)
+        for pair, difference in zip(pairs, differences, strict=True)
+    ]
+    tests = _run_tests(paired, differences, errors, settings)
+    adjusted_p = [test.p for test in tests]
+    if settings.correction == "holm":
+        adjusted_p = holm(adjusted_p)
+    return [
+        PairResult(difference, error, test, p_adjusted)
+        for difference, error, test, p_adjusted in zip(
+            differences, errors, tests, adjusted_p, strict=True
+        )
+    ]
 
 
 def _comparison_row(

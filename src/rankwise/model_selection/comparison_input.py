@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from os import PathLike
-from typing import Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -350,18 +350,35 @@ def _read_long(columns: Mapping[str, Column], names: ComparisonColumns) -> Paire
     values = {}
     for code, arm in enumerate(arms.labels.astype(str).tolist()):
         rows = np.flatnonzero(arms.codes == code)
-        seeds, seed_of_row = np.unique(seed_codes[rows], return_inverse=True)
-        cell_of_row = seed_of_row * groups.n_groups + groups.codes[rows]
-        _refuse_repeated_cells(cell_of_row, arm, groups.labels, has_seeds=names.seed is not None)
-        cells = np.full(len(seeds) * groups.n_groups, np.nan)
-        cells[cell_of_row] = scores[rows]
-        values[arm] = cells.reshape(len(seeds), groups.n_groups)
+        cells = LongCells(scores[rows], seed_codes[rows], groups.codes[rows])
+        values[arm] = _values_by_seed(cells, arm, groups.labels, has_seeds=names.seed is not None)
 
     clusters = None
     if names.cluster is not None:
         cluster_of_row = columns[names.cluster].to_list()
         clusters = _clusters_of_groups(cluster_of_row, groups.codes, names.cluster)
     return PairedValues(values, np.array(groups.labels, dtype=object), clusters)
+
+
+class LongCells(NamedTuple):
+    """Rows of one ranker in a long frame: scores, and numbers of their seeds and groups."""
+
+    scores: Array
+    seed: Indices
+    group: Indices
+
+
+def _values_by_seed(
+    cells: LongCells, arm: str, group_labels: NDArray[np.generic], *, has_seeds: bool
+) -> Array:
+    """Scores of one ranker by its seeds and all groups; NaN where it has none."""
+    n_groups = len(group_labels)
+    seeds, seed_of_row = np.unique(cells.seed, return_inverse=True)
+    cell_of_row = seed_of_row * n_groups + cells.group
+    _refuse_repeated_cells(cell_of_row, arm, group_labels, has_seeds=has_seeds)
+    values = np.full(len(seeds) * n_groups, np.nan)
+    values[cell_of_row] = cells.scores
+    return values.reshape(len(seeds), n_groups)
 
 
 def _refuse_repeated_cells(
