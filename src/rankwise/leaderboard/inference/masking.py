@@ -59,25 +59,27 @@ def masking_test(model: AdditiveModel, is_rated: Mask, variances: Array) -> Mask
     n_complete = int(is_complete.sum())
     if model.design.is_complete or n_complete < LEAST_COMPLETE:
         return None
+    # How far the effect of a complete model moves without the scores that a model lacks
     shifts = masked_shifts(model, is_complete)
     squared_shifts = np.append(shifts**2, 0.0)  # the reference, in the last place, does not shift
 
-    # The shifts of both models, and the usual variance between two complete models.
+    # Two models: the shifts of both, and the usual variance between two complete models
     complete = np.flatnonzero(is_complete)
     first, second = np.triu_indices(n_complete, k=1)
     pair_variance = float(np.median(variances[complete[first], complete[second]]))
     variance = squared_shifts[:, None] + squared_shifts + pair_variance
 
-    # Row and column of the reference.
+    # A model and the reference: its shift, and the usual variance of a complete model
     reference_variance = float(np.median(variances[-1, complete]))
     variance[-1] = squared_shifts + reference_variance
     variance[:, -1] = squared_shifts + reference_variance
 
-    is_shifted = squared_shifts > 0
-    is_affected = is_shifted[:, None] | is_shifted
+    # Pairs of complete models have their variance by the jackknife
+    lacks_scores = squared_shifts > 0
+    is_affected = lacks_scores[:, None] | lacks_scores
     variance[~is_affected] = 0.0
-    freedom = np.full_like(variance, n_complete - 1.0)
-    return MaskingTest(n_complete, shifts, student_errors(variance, freedom))
+    degrees_of_freedom = np.full_like(variance, n_complete - 1.0)
+    return MaskingTest(n_complete, shifts, student_errors(variance, degrees_of_freedom))
 
 
 def masked_shifts(model: AdditiveModel, is_complete: Mask) -> Array:

@@ -50,32 +50,50 @@ def choose_cells(model: AdditiveModel, contrasts: Array, n_cells: int) -> list[C
     variance_now = _total_variance(contrasts, inverse)
     choices: list[CellChoice] = []
     while len(choices) < n_cells and is_missing.any():
-        # A score of model m on task t adds scale_t x xᵀ to the Laplacian, with x = e_m minus the
-        # mean over the n_t models that have the task.
-        n_models = observed.sum(axis=0)
-        task_averages = observed / n_models  # (n_models, n_tasks)
-        inverse_averages = inverse @ task_averages
-        scale = design.weights * n_models / (n_models + 1)
+        decreases = _variance_decreases(observed, design.weights, inverse, contrasts)
+        decreases[~is_missing] = -np.inf
+        model_index, task_index = np.unravel_index(np.argmax(decreases), decreases.shape)
 
-        # xᵀ A⁻¹ x and (cᵀ A⁻¹ x)² for all cells, and the decrease by Sherman-Morrison.
-        quadratic = inverse.diagonal()[:, None] - 2 * inverse_averages
-        quadratic = quadratic + np.einsum("mt,mt->t", task_averages, inverse_averages)
-        decrease = np.zeros_like(observed)
-        for contrast in contrasts:
-            projected = contrast @ inverse
-            decrease += (projected[:, None] - projected @ task_averages) ** 2
-        decrease *= scale / (1 + scale * quadratic)
-        decrease[~is_missing] = -np.inf
+        # The inverse after the score is added, by Sherman-Morrison
+        scores_of_task = observed[:, task_index]
+        n_models = scores_of_task.sum()
+        scale = design.weights[task_index] * n_models / (n_models + 1)
+        x = -scores_of_task / n_models
+        x[model_index] += 1.0
+        solved = inverse @ x
+        inverse -= scale / (1 + scale * (x @ solved)) * np.outer(solved, solved)
 
-        best_model, best_task = np.unravel_index(np.argmax(decrease), decrease.shape)
-        solved = inverse[:, best_model] - inverse_averages[:, best_task]  # A⁻¹ x
-        factor = scale[best_task] / (1 + scale[best_task] * quadratic[best_model, best_task])
-        inverse -= factor * np.outer(solved, solved)
-        observed[best_model, best_task] = 1.0
-        is_missing[best_model, best_task] = False
+        observed[model_index, task_index] = 1.0
+        is_missing[model_index, task_index] = False
         variance_ratio = _total_variance(contrasts, inverse) / variance_now
-        choices.append(CellChoice(int(best_model), int(best_task), float(variance_ratio)))
+        choices.append(CellChoice(int(model_index), int(task_index), float(variance_ratio)))
     return choices
+
+
+def _variance_decreases(
+    observed: Array, task_weights: Array, inverse: Array, contrasts: Array
+) -> Array:
+    """Decrease of the total variance of the contrasts by one more score, for each cell.
+
+    A score of model m on task t adds scale_t x xᵀ to the Laplacian A, with x = e_m minus the mean
+    over the n_t models that have the task.
+    """
+    n_models = observed.sum(axis=0)
+    task_averages = observed / n_models  # (n_models, n_tasks)
+    scale = task_weights * n_models / (n_models + 1)
+
+    # xᵀ A⁻¹ x for all cells
+    inverse_averages = inverse @ task_averages
+    quadratic = inverse.diagonal()[:, None] - 2 * inverse_averages
+    quadratic = quadratic + np.einsum("mt,mt->t", task_averages, inverse_averages)
+
+    # Σ (cᵀ A⁻¹ x)² over the contrasts
+    squared_projections = np.zeros_like(observed)
+    for contrast in contrasts:
+        projected = contrast @ inverse
+        squared_projections += (projected[:, None] - projected @ task_averages) ** 2
+    decreases: Array = squared_projections * (scale / (1 + scale * quadratic))
+    return decreases
 
 
 def _total_variance(contrasts: Array, inverse: Array) -> np.float64:

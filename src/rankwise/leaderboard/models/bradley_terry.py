@@ -220,12 +220,13 @@ class RatingOrigin:
     def of(cls, counts: ComparisonCounts, system: RatingSystem) -> RatingOrigin:
         """Return the reference items of comparisons."""
         if system.X is not None or system.has_prior:
-            return cls(np.ones(counts.n_items, bool), counts.components)
-        # A component of which at most one rating is finite refers to all of its items.
-        is_finite = has_finite_rating(counts)
-        n_finite = np.bincount(counts.components, is_finite)
-        refers_to_all = (n_finite < 2)[counts.components]
-        return cls(is_finite | refers_to_all, counts.components)
+            is_reference = np.ones(counts.n_items, dtype=bool)
+        else:
+            is_finite = has_finite_rating(counts)
+            n_finite = np.bincount(counts.components, is_finite)
+            has_few_finite = n_finite[counts.components] < 2  # one rating alone would be 0
+            is_reference = is_finite | has_few_finite
+        return cls(is_reference, counts.components)
 
     def center(self, ratings: Array) -> Array:
         """Subtract the mean of the reference items of each component, along the first axis."""
