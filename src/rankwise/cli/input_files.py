@@ -187,7 +187,8 @@ class DataFile:
             f"{trained.name} was trained on groups by {trained.notes.group}, which {self.path} "
             "lacks"
         )
-        if needs_groups(trained.model) or (self.target_needed and not self.is_letor):
+        is_evaluated = self.target_needed and not self.is_letor
+        if needs_groups(trained.model) or is_evaluated:
             raise ValueError(
                 f"{problem}; name the column of groups with --group, or rank all items as one "
                 "list with --group none."

@@ -242,7 +242,8 @@ def _is_before(data: PairData, until: str) -> Mask:
 
     if data.times is None:
         raise ValueError("--until needs --time, the column of dates or numbers.")
-    is_before: Mask = data.times < as_times([until], 1)[0]
+    (end,) = as_times([until], 1)
+    is_before: Mask = data.times < end
     if not is_before.any():
         raise ValueError(f"--until {until}: there is no earlier comparison.")
     return is_before

@@ -196,8 +196,9 @@ def _outcomes_of_letters(words: Sequence[str]) -> dict[str, int]:
     if not letters:
         return {}
     for code in _LETTER_CODES:
-        has_required = any(required <= letters for required in code.required)
-        if has_required and letters <= code.meaning.keys():
+        has_required_letters = any(required <= letters for required in code.required)
+        has_other_letters = bool(letters - code.meaning.keys())
+        if has_required_letters and not has_other_letters:
             return code.meaning
     return {}
 
@@ -207,9 +208,9 @@ def _outcomes_of_numbers(numbers: set[float]) -> dict[float, int]:
     has_only_zeros = numbers <= {0.0}
     if has_only_zeros:
         return {}
-    for code in _NUMBER_CODES:
-        if numbers <= code.keys():
-            return code
+    for outcome_of_number in _NUMBER_CODES:
+        if numbers <= outcome_of_number.keys():
+            return outcome_of_number
     return {}
 
 

@@ -77,6 +77,6 @@ def _as_utf_8(text: bytes) -> bytes:
 
 def _arrow_buffer(content: bytes) -> pa.Buffer:
     """Copy bytes to memory of Arrow, whose threads may free it after Python has ended."""
-    copy = import_arrow().BufferOutputStream()
-    copy.write(content)
-    return copy.getvalue()
+    stream = import_arrow().BufferOutputStream()
+    stream.write(content)
+    return stream.getvalue()

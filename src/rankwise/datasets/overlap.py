@@ -168,7 +168,7 @@ def _text_hashes(texts: Sequence[str]) -> Hashes:
 def _text_hash(text: str) -> np.uint64:
     """Return an odd 64-bit hash of a text."""
     digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
-    return np.uint64(int.from_bytes(digest) | 1)
+    return np.uint64(int.from_bytes(digest) | 1)  # odd
 
 
 def _bits_of_floats(values: ArrayLike) -> Hashes:

@@ -130,13 +130,14 @@ def _unit(match: re.Match[str]) -> tuple[str, str]:
 def _decimal_separator(digits: Sequence[str]) -> str:
     """Return the decimal separator of numbers; a point if the numbers are ambiguous."""
     for text in digits:
-        if "." in text and "," in text:
+        if "." in text and "," in text:  # 1,234.5 or 1.234,5
             last_mark = max(text.rfind("."), text.rfind(","))
             return text[last_mark]
     for text in digits:
         commas_separate_thousands = re.fullmatch(r"\d{1,3}(,\d{3})+", text) is not None
-        points_separate_thousands = text.count(".") > 1
-        if points_separate_thousands or ("," in text and not commas_separate_thousands):
+        has_decimal_comma = "," in text and not commas_separate_thousands
+        points_separate_thousands = text.count(".") > 1  # 1.234.567
+        if has_decimal_comma or points_separate_thousands:
             return ","
     return "."
 

@@ -253,6 +253,7 @@ def _write_text(
 
 def _append_cells(line: str, cells: Iterable[Cell], delimiter: str) -> bytes:
     """Append cells to a line, in front of its line end."""
+    # The writer quotes cells; behind a first cell "x" the new cells begin with a delimiter.
     row = io.StringIO()
     csv.writer(row, delimiter=delimiter, lineterminator="").writerow(["x", *cells])
     delimiter_and_cells = row.getvalue().removeprefix("x")

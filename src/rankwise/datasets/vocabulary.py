@@ -61,6 +61,7 @@ def finite_number(token: str | bytes) -> float | None:
         value = float(token)
     except ValueError:
         return None
+    # Python reads 1_000 as a number, other programs do not.
     has_underscore = "_" in token if isinstance(token, str) else b"_" in token
     if has_underscore or not math.isfinite(value):
         return None
