@@ -97,7 +97,7 @@ class GroupSample:
         output_columns = relevance.reshape(len(relevance), -1)
         encoded = encode_groups(groups, len(relevance))
         labels = encoded.labels.tolist()
-        self._draw_again(labels)
+        self._draw_sample(labels)
         rows_of_groups = indices_by_group(encoded.codes)
         for label, rows in zip(labels, rows_of_groups, strict=True):
             if label in self._batches_of_group:
@@ -106,7 +106,7 @@ class GroupSample:
 
     def merge(self, other: GroupSample) -> Self:
         """Add the sample of other batches; the other sample is left unchanged."""
-        self._draw_again(other._batches_of_group)
+        self._draw_sample(other._batches_of_group)
         for label, batches in other._batches_of_group.items():
             if label in self._batches_of_group:
                 self._batches_of_group[label].extend(batches)
@@ -134,7 +134,7 @@ class GroupSample:
     def _all_batches(self) -> list[GroupRows]:
         return list(itertools.chain.from_iterable(self._batches_of_group.values()))
 
-    def _draw_again(self, new_labels: Iterable[Hashable]) -> None:
+    def _draw_sample(self, new_labels: Iterable[Hashable]) -> None:
         """Draw the sample from its groups and new ones.
 
         The largest hash value in a full sample only decreases, so a group that is in the sample at
@@ -143,7 +143,7 @@ class GroupSample:
         if self.labels is None:
             candidates = [*self._batches_of_group, *new_labels]
             drawn: Iterable[Hashable] = sample_labels(candidates, self.n_groups)
-        else:
+        else:  # the sample is given
             new_drawn = [label for label in new_labels if label in self.labels]
             drawn = dict.fromkeys([*self._batches_of_group, *new_drawn])  # each once
         self._batches_of_group = {label: self._batches_of_group.get(label, []) for label in drawn}

@@ -397,9 +397,10 @@ class RankingPursuit(HoldOutMixin, RankerMixin, BaseEstimator):
             scored_rows = train_target.scored
             train_rows = np.sort(np.concatenate([scored_rows, train_target.unscored]))
 
+        # the functions to choose from, and their values
         dictionaries = self._make_dictionaries(X, train_rows, scored_rows)
         self.search_ = choose_search(self.search, dictionaries)
-        agreement = None
+        agreement = None  # of the views on the order of unscored rows
         agreeing_rows = None
         if len(dictionaries) > 1 and isinstance(train_target, PartialRelevance):
             agreeing_rows, agreement = train_target.agreement(self.group_weight)
@@ -412,6 +413,7 @@ class RankingPursuit(HoldOutMixin, RankerMixin, BaseEstimator):
             nu=self.nu,
         )
 
+        # greedy steps, computed one by one as they are read
         norms = problem.norms()
         _check_not_constant(norms)
         search = SEARCHES[self.search_](problem, norms)

@@ -56,7 +56,7 @@ class PartialTarget(ABC):
     def has_unscored_pairs(self) -> bool:
         """Whether two unscored rows share a group, so that views can agree on their order."""
         rows = self.unscored
-        if self.weights is not None:
+        if self.weights is not None:  # a row of weight 0 is in no pair
             rows = rows[self.weights[rows] > 0]
         n_unscored_of_groups = np.bincount(self.groups.codes[rows])
         return bool(n_unscored_of_groups.max(initial=0) > 1)
