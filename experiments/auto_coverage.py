@@ -42,10 +42,10 @@ class Groups:
 
 def read_set(name, data):
     """All groups of a LETOR set with items of different grades."""
-    parts = [fold.test for fold in read_folds(data, name)]
-    y = np.concatenate([part.y for part in parts])
-    labels = np.concatenate([part.groups for part in parts])
-    X = np.concatenate([part.X for part in parts])
+    test_parts = [fold.test for fold in read_folds(data, name)]
+    y = np.concatenate([test_part.y for test_part in test_parts])
+    labels = np.concatenate([test_part.groups for test_part in test_parts])
+    X = np.concatenate([test_part.X for test_part in test_parts])
     groups = Groups(X, y, labels)
     highest = np.zeros(groups.n_groups)
     np.maximum.at(highest, groups.codes, y)

@@ -36,7 +36,7 @@ EXAMINATION = {"weak": 0.5, "medium": 1.0, "strong": 2.0}
 CASCADE = {"weak": (0.7, 0.95), "medium": (0.4, 0.85), "strong": (0.1, 0.7)}
 TREES = 50
 SHARED = {"learning_rate": 0.1, "num_leaves": 8}
-WAYS = ("naive", "propensities", "positions", "oracle")
+METHODS = ("naive", "propensities", "positions", "oracle")
 
 
 def shown_lists(data, n_sessions, rng):
@@ -47,10 +47,10 @@ def shown_lists(data, n_sessions, rng):
     scores = model.predict(data.X)
     rows = []
     for query in queries:
-        own = np.flatnonzero(data.groups == query)
+        documents = np.flatnonzero(data.groups == query)
         for _ in range(n_sessions):
-            noisy = scores[own] + scores.std() * rng.gumbel(size=len(own))
-            rows.append(own[np.argsort(-noisy)[:DEPTH]])
+            noisy = scores[documents] + scores.std() * rng.gumbel(size=len(documents))
+            rows.append(documents[np.argsort(-noisy)[:DEPTH]])
     return rows
 
 
@@ -75,49 +75,58 @@ class Log:
     """Sessions with at least one click: rows, positions, clicks and propensities of positions."""
 
     def __init__(self, data, model, strength, n_sessions, rng):
+        draw_clicks = clicks_by_cascade
+        if model == "examination":
+            draw_clicks = clicks_by_examination
         lists = shown_lists(data, n_sessions, rng)
         labels = data.y.astype(int)
-        by = clicks_by_examination if model == "examination" else clicks_by_cascade
-        drawn = [by(labels[rows], strength, rng) for rows in lists]
+        drawn = [draw_clicks(labels[rows], strength, rng) for rows in lists]
         depth = np.concatenate([np.arange(len(rows)) for rows in lists])
-        looked = np.concatenate([looked for looked, _ in drawn])
-        propensity = np.bincount(depth, looked) / np.bincount(depth)
-        kept = [(rows, one) for rows, (_, one) in zip(lists, drawn, strict=True) if one.any()]
-        self.rows = np.concatenate([rows for rows, _ in kept])
-        self.clicks = np.concatenate([one for _, one in kept]).astype(float)
-        self.position = np.concatenate([np.arange(len(rows)) for rows, _ in kept])
-        self.session = np.repeat(np.arange(len(kept)), [len(rows) for rows, _ in kept])
+        is_examined = np.concatenate([is_examined for is_examined, _ in drawn])
+        propensity = np.bincount(depth, is_examined) / np.bincount(depth)
+
+        clicked_lists = []
+        clicks_of_lists = []
+        for rows, (_, clicks) in zip(lists, drawn, strict=True):
+            if clicks.any():
+                clicked_lists.append(rows)
+                clicks_of_lists.append(clicks)
+        lengths = [len(rows) for rows in clicked_lists]
+        self.rows = np.concatenate(clicked_lists)
+        self.clicks = np.concatenate(clicks_of_lists).astype(float)
+        self.position = np.concatenate([np.arange(length) for length in lengths])
+        self.session = np.repeat(np.arange(len(lengths)), lengths)
         self.X = data.X[self.rows]
         self.labels = data.y[self.rows]
         self.queries = data.groups[self.rows]
         self.weight = np.where(self.clicks > 0, 1 / propensity[self.position], 1.0)
         self.names = np.array([f"{k + 1:02d}" for k in self.position])
 
-    def fit(self, model, y, way):
+    def fit(self, model, y, method):
         """A ranker of ours, trained naively, with weights, or with the positions as nuisance."""
         if hasattr(model, "cv"):
             model.cv = list(GroupKFold(5).split(self.X, groups=self.queries))
-        more = {
-            "propensities": {"sample_weight": self.weight},
-            "positions": {"nuisance": self.names},
-        }
-        return model.fit(self.X, y, self.session, **more.get(way, {}))
+        options = {}
+        if method == "propensities":
+            options["sample_weight"] = self.weight
+        elif method == "positions":
+            options["nuisance"] = self.names
+        return model.fit(self.X, y, self.session, **options)
 
-    def lightgbm(self, y, way):
+    def lightgbm(self, y, method):
         """LambdaMART of LightGBM; `positions` are its own correction."""
         import lightgbm
 
-        data = lightgbm.Dataset(
-            self.X,
-            y,
-            group=np.bincount(self.session),
-            weight=self.weight if way == "propensities" else None,
-            position=self.position if way == "positions" else None,
-        )
+        correction = {}
+        if method == "propensities":
+            correction["weight"] = self.weight
+        elif method == "positions":
+            correction["position"] = self.position
+        data = lightgbm.Dataset(self.X, y, group=np.bincount(self.session), **correction)
         options = {"objective": "lambdarank", "num_threads": 1, "verbosity": -1, **SHARED}
         return lightgbm.train(options, data, TREES)
 
-    def xgboost(self, y, way):
+    def xgboost(self, y, method):
         """LambdaMART of XGBoost; its correction reads positions from the order of the rows."""
         from xgboost import XGBRanker
 
@@ -129,58 +138,73 @@ class Log:
             tree_method="hist",
             n_jobs=1,
             random_state=0,
-            lambdarank_unbiased=way == "positions",
+            lambdarank_unbiased=method == "positions",
         )
         return model.fit(self.X, y, qid=self.session)
 
 
 def learners():
-    """Name and function of a log, targets and way; the ways that each has."""
-    found = {
-        "RankRLSCV": (lambda log, *how: log.fit(RankRLSCV(), *how), WAYS),
-        "RankLogisticCV": (lambda log, *how: log.fit(RankLogisticCV(), *how), WAYS),
-        "RankLogistic": (lambda log, *how: log.fit(RankLogistic(), *how), WAYS),
+    """By name a function of a log, targets and method, and the methods that it has."""
+    methods_of_learner = {
+        "RankRLSCV": (lambda log, *how: log.fit(RankRLSCV(), *how), METHODS),
+        "RankLogisticCV": (lambda log, *how: log.fit(RankLogisticCV(), *how), METHODS),
+        "RankLogistic": (lambda log, *how: log.fit(RankLogistic(), *how), METHODS),
     }
     if find_spec("lightgbm"):
-        found["LightGBM"] = (Log.lightgbm, WAYS)
+        methods_of_learner["LightGBM"] = (Log.lightgbm, METHODS)
     if find_spec("xgboost"):
-        found["XGBoost"] = (Log.xgboost, ("naive", "positions", "oracle"))
-    return found
+        methods_of_learner["XGBoost"] = (Log.xgboost, ("naive", "positions", "oracle"))
+    return methods_of_learner
 
 
 def one_run(fold, kind, strength, n_sessions, seed):
-    """NDCG@10 of each learner and way."""
+    """NDCG@10 of each learner and method."""
     scaler = StandardScaler().fit(fold.train.X)
     train = fold.train._replace(X=scaler.transform(fold.train.X))
     X = scaler.transform(fold.test.X)
     log = Log(train, kind, strength, n_sessions, np.random.default_rng(seed))
     values = {}
-    for name, (learn, ways) in learners().items():
-        for way in ways:
+    for name, (learn, methods) in learners().items():
+        for method in methods:
+            targets = log.clicks
+            if method == "oracle":
+                targets = log.labels
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                model = learn(log, log.labels if way == "oracle" else log.clicks, way)
+                model = learn(log, targets, method)
             scores = model.predict(X)
-            values[name, way] = float(ndcg(fold.test.y, scores, fold.test.groups, k=10))
+            values[name, method] = float(ndcg(fold.test.y, scores, fold.test.groups, k=10))
     return values
 
 
 def row_of(name, runs):
     """Means with standard errors over the runs, and what the corrections gain."""
-    at = {way: np.array([run[name, way] for run in runs if (name, way) in run]) for way in WAYS}
-    gap = at["oracle"].mean() - at["naive"].mean()
-    row = [_mean_and_error(at[way]) for way in WAYS]
-    for way in ("propensities", "positions"):
-        gains = at[way] - at["naive"] if len(at[way]) else at[way]
-        row.append(_mean_and_error(gains / gap, 2) if gap > 0.002 else None)
-    row.append(f"{wilcoxon(gains).pvalue:.1g}" if np.any(gains) else None)
-    return row
+    values = {
+        method: np.array([run[name, method] for run in runs if (name, method) in run])
+        for method in METHODS
+    }
+    row = [_mean_and_error(values[method]) for method in METHODS]
+    gap = values["oracle"].mean() - values["naive"].mean()
+    for method in ("propensities", "positions"):
+        gains = values[method]
+        if len(gains):
+            gains = gains - values["naive"]
+        if gap > 0.002:
+            row.append(_mean_and_error(gains / gap, 2))
+        else:
+            row.append(None)
+    p_value = None
+    if np.any(gains):  # of the last method, positions
+        p_value = f"{wilcoxon(gains).pvalue:.1g}"
+    return [*row, p_value]
 
 
 def _mean_and_error(values, digits=3):
     if not len(values):
         return None
-    error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
+    error = np.nan
+    if len(values) > 1:
+        error = values.std(ddof=1) / np.sqrt(len(values))
     return f"{values.mean():.{digits}f} ± {error:.{digits}f}"
 
 
@@ -197,13 +221,13 @@ def main(arguments=None):
     parser.add_argument("--seeds", type=int, default=3, help="simulations for each fold")
     parser.add_argument("--folds", type=int, default=5, help="folds of MQ2008")
     parser.add_argument("--sessions", type=int, default=3, help="for each training query")
-    given = parser.parse_args(arguments)
-    folds = read_folds(given.data, "mq2008")[: given.folds]
+    options = parser.parse_args(arguments)
+    folds = read_folds(options.data, "mq2008")[: options.folds]
     settings = {
         f"{kind}, {word}": [
-            one_run(fold, kind, strength, given.sessions, seed)
+            one_run(fold, kind, strength, options.sessions, seed)
             for fold in folds
-            for seed in range(given.seeds)
+            for seed in range(options.seeds)
         ]
         for kind, strengths in (("examination", EXAMINATION), ("cascade", CASCADE))
         for word, strength in strengths.items()
@@ -211,12 +235,13 @@ def main(arguments=None):
     header = ["learner", "naive", "inverse\npropensities", "position\ncorrected", "oracle",
               "share closed\npropensities", "share closed\ncorrected",
               "p, corrected\nand naive"]  # fmt: skip
-    n_runs = given.folds * given.seeds
+    n_runs = options.folds * options.seeds
     print(f"NDCG@10 on true labels, mean ± standard error of {n_runs} runs")
     for title, runs in {"Mean of the six": _mean_of(settings.values()), **settings}.items():
         print_table(title, header, [[name, *row_of(name, runs)] for name in learners()])
     print_notes(
-        f"{given.folds} folds × {given.seeds} simulations, {given.sessions} sessions a query.",
+        f"{options.folds} folds × {options.seeds} simulations, {options.sessions} sessions a "
+        "query.",
         "Corrected: nuisance columns (ours), position factors (LightGBM), lambdarank_unbiased "
         "(XGBoost).",
         "Share closed: (way − naive)/(oracle − naive) of the same learner; its error is that of "

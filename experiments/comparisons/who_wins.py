@@ -416,7 +416,7 @@ def evaluate_set(name, matches, n_folds):
                 remarks.append(f"{name}: explained_ {explained}; {model.notes_[-1]}")
     rows = np.concatenate(tests)
     n_new = np.concatenate(news)
-    probabilities = {learner: np.concatenate(parts) for learner, parts in results.items()}
+    probabilities = {learner: np.concatenate(values) for learner, values in results.items()}
     if name == "atp":
         probabilities["Elo, match by match"] = follow_elo(matches, rows)
         seconds["Elo, match by match"] = 0.0
@@ -455,7 +455,9 @@ def kind_rows(name, kind, matches, rows, is_kind, probabilities, order, seconds)
         mean = dyadic_robust_mean(wrong, *ends)
         loss = dyadic_robust_mean(losses[learner], *ends)
         difference = loss.mean - losses["AutoRanker"].mean()
-        p_text = f"{adjusted[learner]:.1g}" if learner in adjusted else ""
+        p_text = ""
+        if learner in adjusted:
+            p_text = f"{adjusted[learner]:.1g}"
         lines.append(
             [
                 name,
@@ -501,7 +503,9 @@ def main(argv=None):
     remarks = []
     for name in options.only.split(","):
         matches = read_set(name, options.data)
-        n_folds = N_FOLDS if name in ("types", "order", "chameleons") else options.folds
+        n_folds = options.folds
+        if name in ("types", "order", "chameleons"):
+            n_folds = N_FOLDS
         with warnings.catch_warnings(), threadpool_limits(1):
             warnings.simplefilter("ignore")
             lines, notes = evaluate_set(name, matches, n_folds)

@@ -123,40 +123,49 @@ READING_OF_BASELINE = (
 CO_RANK_RLS = "Co-RankRLS"
 
 
-def draw_scores(part, reading, random, n_scored=None):
+def draw_scores(data, reading, random, n_scored=None):
     """Scores with NaN for those withheld: of half of the groups (or all but `n_scored` of them),
     or of half of the items, whatever group they are in."""
-    units = np.unique(part.groups) if reading == "groups" else np.arange(len(part.y))
+    unit_of_row = units_of_rows(data, reading)
+    units = np.unique(unit_of_row)
     scored = random.choice(units, size=n_scored or len(units) // 2, replace=False)
-    return np.where(np.isin(part.groups if reading == "groups" else units, scored), part.y, np.nan)
+    return np.where(np.isin(unit_of_row, scored), data.y, np.nan)
 
 
-def draw_split(part, n_scored, random, reading="groups"):
+def draw_split(data, n_scored, random, reading="groups"):
     """Choose the queries or documents that keep their scores, and the bases."""
-    y = draw_scores(part, reading, random, n_scored)
+    y = draw_scores(data, reading, random, n_scored)
     drawn = random.choice(len(y), size=2 * N_BASIS, replace=False)
-    some = part.X[random.choice(len(y), size=min(500, len(y)), replace=False)]
-    distances = euclidean_distances(some, squared=True)
+    sample_X = data.X[random.choice(len(y), size=min(500, len(y)), replace=False)]
+    distances = euclidean_distances(sample_X, squared=True)
     gamma = 1 / (2 * np.median(distances[distances > 0]))
-    return Split(part.X, y, part.groups, (drawn[:N_BASIS], drawn[N_BASIS:]), gamma, reading)
+    return Split(data.X, y, data.groups, (drawn[:N_BASIS], drawn[N_BASIS:]), gamma, reading)
+
+
+def units_of_rows(data, reading):
+    """What keeps or loses its scores as a whole: the group of each row, or the row itself."""
+    if reading == "groups":
+        return data.groups
+    return np.arange(len(data.y))
 
 
 def choose(learner, split, widths, nus=NUS):
     """The search over α and ν with the best width; all widths are judged by the same folds."""
+    if not learner.searches:
+        nus = (0.0,)
     searches = []
     for width in widths:
         views = learner.make_views(split, split.gamma / width**2)
-        tried = nus if learner.searches else (0.0,)
-        search = CoRankRLSCV(ALPHAS, nus=tried, views=views, cv=5)
+        search = CoRankRLSCV(ALPHAS, nus=nus, views=views, cv=5)
         searches.append(fit_quietly(search, split))
     return min(searches, key=lambda search: search.best_score_)
 
 
-def fit_quietly(search, part):
+def fit_quietly(search, data):
     """Fit without a warning if the selected α or ν is at the end of its grid."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*at the edge of the grid")
-        return search.fit(part.X, part.y, part.groups)
+        return search.fit(data.X, data.y, data.groups)
 
 
 def errors_of(scores, test):
@@ -170,18 +179,20 @@ def run(fold, n_scored, random, widths, nus, reading="groups"):
     """Train all learners on one draw of scores and bases."""
     split = draw_split(fold.train, n_scored, random, reading)
     searches = {learner.name: choose(learner, split, widths, nus) for learner in LEARNERS}
-    known = ~np.isnan(split.y)
-    scored = split._replace(X=split.X[known], y=split.y[known], groups=split.groups[known])
+    is_scored = ~np.isnan(split.y)
+    scored = split._replace(
+        X=split.X[is_scored], y=split.y[is_scored], groups=split.groups[is_scored]
+    )
     plain = fit_quietly(RankRLSCV(ALPHAS, cv=5), scored)
     models = {LINEAR: plain, **searches}
     test = fold.test
     errors = {name: errors_of(model.predict(test.X), test) for name, model in models.items()}
     chosen_nus = {name: search.nu_ for name, search in searches.items() if len(search.nus) > 1}
-    found = searches[CO_RANK_RLS]
-    chosen = found.view_disagreement(test.X, test.groups)[0, 1]
+    co_rank_rls = searches[CO_RANK_RLS]
+    chosen = co_rank_rls.view_disagreement(test.X, test.groups)[0, 1]
     apart = searches[f"{CO_RANK_RLS}, ν = 0"].view_disagreement(test.X, test.groups)[0, 1]
     return Outcome(
-        errors, chosen_nus, (chosen, apart), *learning_curves(split, found, test, random)
+        errors, chosen_nus, (chosen, apart), *learning_curves(split, co_rank_rls, test, random)
     )
 
 
@@ -196,7 +207,7 @@ def learning_curves(split, search, test, random):
     best = np.nanargmin(results["mean_score"], axis=1)
     alphas = results["alphas"][0]
     nus = [params["nu"] for params in results["params"]]
-    units = split.groups if split.reading == "groups" else np.arange(len(split.y))
+    units = units_of_rows(split, split.reading)
     unscored = random.permutation(np.unique(units[np.isnan(split.y)]))
     table = np.empty((len(best), len(SHARES)))
     for k, share in enumerate(SHARES):
@@ -233,7 +244,10 @@ def errors_by_query(outcomes):
     """For each learner the error of every test query of all folds, mean over repeats."""
     return {
         name: np.mean(
-            [np.concatenate([each.errors[name] for each in of_repeat]) for of_repeat in outcomes],
+            [
+                np.concatenate([outcome.errors[name] for outcome in of_repeat])
+                for of_repeat in outcomes
+            ],
             axis=0,
         )
         for name in outcomes[0][0].errors
@@ -246,18 +260,20 @@ def print_errors(title, outcomes, tried=NUS):
     spread = {
         name: np.std(
             [
-                np.nanmean(np.concatenate([each.errors[name] for each in of_repeat]))
+                np.nanmean(np.concatenate([outcome.errors[name] for outcome in of_repeat]))
                 for of_repeat in outcomes
             ]
         )
         for name in errors
     }
     published = {"RankRLS": 0.348, LINEAR: 0.348, CO_RANK_RLS: 0.326}
-    flat = [each for of_repeat in outcomes for each in of_repeat]
+    flat = [outcome for of_repeat in outcomes for outcome in of_repeat]
     rows = []
     for name, values in errors.items():
-        nus = [each.nus[name] for each in flat if name in each.nus]
-        chosen = " ".join(f"{nus.count(nu)}" for nu in tried) if nus else None
+        nus = [outcome.nus[name] for outcome in flat if name in outcome.nus]
+        chosen = None
+        if nus:
+            chosen = " ".join(f"{nus.count(nu)}" for nu in tried)
         row = [name, float(np.nanmean(values)), float(spread[name]), published.get(name), chosen]
         rows.append(row)
     print_table(
@@ -274,7 +290,7 @@ def print_errors(title, outcomes, tried=NUS):
     print(f"\nAgainst {CO_RANK_RLS}, Wilcoxon's signed-rank test over test groups:\n")
     print(compare(errors, baseline=CO_RANK_RLS, test="wilcoxon", greater_is_better=False))
     print_draws(flat)
-    chosen, apart = np.mean([each.disagreement for each in flat], axis=0)
+    chosen, apart = np.mean([outcome.disagreement for outcome in flat], axis=0)
     print(
         f"\nThe two views order {chosen:.1%} of the test pairs differently, {apart:.1%} if ν = 0."
     )
@@ -283,25 +299,28 @@ def print_errors(title, outcomes, tried=NUS):
 def print_draws(outcomes):
     """The same differences over draws of scored queries, which a test over queries cannot see."""
     means = {
-        name: np.array([np.nanmean(each.errors[name]) for each in outcomes])
+        name: np.array([np.nanmean(outcome.errors[name]) for outcome in outcomes])
         for name in outcomes[0].errors
     }
     rows = []
     for name, values in means.items():
+        if name == CO_RANK_RLS:
+            continue
         gain = values - means[CO_RANK_RLS]
-        spread = float(gain.std(ddof=1) / len(gain) ** 0.5) if len(gain) > 1 else None
-        better = f"{(gain > 0).sum()} of {len(gain)}"
-        if name != CO_RANK_RLS:
-            rows.append([name, float(gain.mean()), spread, better])
+        standard_error = None
+        if len(gain) > 1:
+            standard_error = float(gain.std(ddof=1) / len(gain) ** 0.5)
+        n_better = f"{(gain > 0).sum()} of {len(gain)}"
+        rows.append([name, float(gain.mean()), standard_error, n_better])
     header = ["", "gain of\nCo-RankRLS", "± s.e.\nof draws", "draws in which\nit is better"]
     print_table("Over draws of scored groups and bases", header, rows, 4)
 
 
 def print_curves(outcomes, tried=NUS):
     """Figure 1 as a table; returns the means."""
-    flat = [each for of_repeat in outcomes for each in of_repeat]
-    independent = float(np.mean([each.independent for each in flat]))
-    curves = np.mean([each.curves for each in flat], axis=0)
+    flat = [outcome for of_repeat in outcomes for outcome in of_repeat]
+    independent = float(np.mean([outcome.independent for outcome in flat]))
+    curves = np.mean([outcome.curves for outcome in flat], axis=0)
     print_table(
         "Figure 1: mean error over the share of the unscored data in use, for each ν",
         ["", "none", *(f"{share:.0%}" for share in SHARES)],
@@ -378,16 +397,23 @@ def main(argv=None):
     )
     parser.add_argument("--grid", action="store_true", help="only print errors over α and ν")
     options = parser.parse_args(argv)
-    reading = "groups" if options.scored or options.grid else options.reading
+    reading = options.reading
+    if options.scored or options.grid:
+        reading = "groups"
     folds = read_folds(options.data, options.dataset)
     if options.grid:
         print_grid(folds, options.scored, options.repeats, options.width or 2.0)
         return
-    unit = "queries" if reading == "groups" else "documents"
-    train = folds[0].train
-    n_units = len(np.unique(train.groups)) if reading == "groups" else len(train.y)
+    unit = "documents"
+    if reading == "groups":
+        unit = "queries"
+    n_units = len(np.unique(units_of_rows(folds[0].train, reading)))
     n_scored = options.scored or n_units // 2
-    widths = WIDTHS if options.width is None else (options.width,)
+    widths = WIDTHS
+    suffix = ""  # of the file of the plot
+    if options.width is not None:
+        widths = (options.width,)
+        suffix = f"_width{options.width:g}"
     outcomes = measure(folds, options.scored, options.repeats, widths, options.nus, reading)
     title = f"{options.dataset}, about {n_scored} of {n_units} {unit} scored"
     print_errors(title, outcomes, options.nus)
@@ -398,7 +424,6 @@ def main(argv=None):
         "What the second basis is worth shows in the rows of 40 items and of ν = 0.",
     )
     if len(options.nus) > 1:
-        suffix = "" if options.width is None else f"_width{options.width:g}"
         path = options.output / f"corankrls10_{options.dataset}_{n_scored}{suffix}.png"
         means = print_curves(outcomes, options.nus)
         plot(path, options.dataset, n_units - n_scored, *means, unit, tried=options.nus)

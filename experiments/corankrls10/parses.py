@@ -62,14 +62,14 @@ def run(train, test, kernels, random, reading="groups"):
     errors = {
         name: errors_of(predict(model, tests[k], y), test) for name, (model, k) in models.items()
     }
-    found, at = models[CO_RANK_RLS]
+    co_rank_rls, at = models[CO_RANK_RLS]
     apart, at_zero = models[f"{CO_RANK_RLS}, ν = 0"]
     disagreement = (
-        found.view_disagreement(tests[at].X, test.groups)[0, 1],
+        co_rank_rls.view_disagreement(tests[at].X, test.groups)[0, 1],
         apart.view_disagreement(tests[at_zero].X, test.groups)[0, 1],
     )
-    curves = learning_curves(splits[at], found, tests[at], random)
-    return Outcome(errors, {CO_RANK_RLS: found.nu_}, disagreement, *curves)
+    curves = learning_curves(splits[at], co_rank_rls, tests[at], random)
+    return Outcome(errors, {CO_RANK_RLS: co_rank_rls.nu_}, disagreement, *curves)
 
 
 def choose(splits, fit):
@@ -81,10 +81,10 @@ def choose(splits, fit):
 
 def fit_plain(split):
     """RankRLS on the scored parses, each of which is a basis item."""
-    known = np.flatnonzero(~np.isnan(split.y))
-    K = split.X[np.ix_(known, known)]
-    y = split.y[known]
-    groups = split.groups[known]
+    scored = np.flatnonzero(~np.isnan(split.y))
+    K = split.X[np.ix_(scored, scored)]
+    y = split.y[scored]
+    groups = split.groups[scored]
     model = RankRLSCV(ALPHAS, cv=5, kernel="precomputed")
     return fit_quietly(model, split._replace(X=K, y=y, groups=groups))
 
@@ -111,19 +111,19 @@ def main(argv=None):
     parser.add_argument("--repeats", type=int, default=20)
     parser.add_argument("--reading", choices=READINGS, default="items", help="(%(default)s)")
     options = parser.parse_args(argv)
-    given = read_parses(options.data)
+    parses = read_parses(options.data)
     kernels = KERNELS[options.kernel]
     outcomes = [
         [
             run(*pair, kernels, np.random.default_rng([repeat, k]), options.reading)
-            for k, pair in enumerate((given, given[::-1]))
+            for k, pair in enumerate((parses, parses[::-1]))
         ]
         for repeat in range(options.repeats)
     ]
-    n_train, n_test = (len(np.unique(part.groups)) for part in given)
+    n_train, n_test = (len(np.unique(lists.groups)) for lists in parses)
     of_items = options.reading == "items"
     unit = "parses" if of_items else "sentences"
-    n_unscored = len(given[0].y) // 2 if of_items else n_train // 2
+    n_unscored = len(parses[0].y) // 2 if of_items else n_train // 2
     title = (
         f"the parse sample ({n_train} + {n_test} sentences), half of the {unit} scored, "
         f"{options.kernel} kernel"

@@ -96,66 +96,86 @@ def evaluate(y, scores, groups):
     return result
 
 
-def print_tables(found, published):
-    """Tables 1 to 3; `found` has the metrics of RankRLS and of RLS."""
-    ours = [f"rankwise\n{name}" for name in found]
-    theirs = [f"paper\n{name}" for name in COLUMNS]
-    theirs = theirs if published else []
+def figures(metrics_of_models, key, k=None):
+    """A metric of all models, at depth k + 1 if it has depths."""
+    values = [metrics[key] for metrics in metrics_of_models.values()]
+    if k is not None:
+        values = [values_by_depth[k] for values_by_depth in values]
+    return [float(value) for value in values]
+
+
+def print_tables(metrics_of_models, published):
+    """Tables 1 to 3 with the metrics of RankRLS and of RLS."""
+    ours = [f"rankwise\n{name}" for name in metrics_of_models]
+    theirs = []
+    if published:
+        theirs = [f"paper\n{name}" for name in COLUMNS]
     dashes = (None,) * len(theirs)
 
-    def row(name, key, k=None, beside=()):
-        values = [metrics[key] if k is None else metrics[key][k] for metrics in found.values()]
-        return [name, *map(float, values), *(beside if published else ())]
+    def beside(published_figures):
+        """The figures of the paper, if it has the data set."""
+        if published:
+            return published_figures
+        return ()
 
     print_table(
         "Table 1: MAP; a query without relevant documents counts 0 (LETOR's script) or is skipped",
         ["relevant, such queries", *ours, *theirs],
         [
-            row("label >= 1, zero", "map 1 zero", beside=PUBLISHED_MAP),
-            row("label >= 1, skipped", "map 1 skip", beside=dashes),
-            row("label 2, zero", "map 2 zero", beside=dashes),
-            row("label 2, skipped", "map 2 skip", beside=dashes),
+            [
+                "label >= 1, zero",
+                *figures(metrics_of_models, "map 1 zero"),
+                *beside(PUBLISHED_MAP),
+            ],
+            ["label >= 1, skipped", *figures(metrics_of_models, "map 1 skip"), *dashes],
+            ["label 2, zero", *figures(metrics_of_models, "map 2 zero"), *dashes],
+            ["label 2, skipped", *figures(metrics_of_models, "map 2 skip"), *dashes],
         ],
     )
-    script = [f"LETOR\n{name}" for name in found]
-    usual = [f"usual\n{name}" for name in found]
-    rows = []
+    script = [f"LETOR\n{name}" for name in metrics_of_models]
+    usual = [f"usual\n{name}" for name in metrics_of_models]
+    ndcg_rows = []
+    precision_rows = []
     for k in DEPTHS:
-        values = row(f"NDCG@{k}", "letor ndcg", k - 1, PUBLISHED_NDCG[k - 1])
-        others = [float(metrics["ndcg zero"][k - 1]) for metrics in found.values()]
-        rows.append([*values[: 1 + len(found)], *others, *values[1 + len(found) :]])
+        letor_ndcg = figures(metrics_of_models, "letor ndcg", k - 1)
+        usual_ndcg = figures(metrics_of_models, "ndcg zero", k - 1)
+        precision = figures(metrics_of_models, "precision", k - 1)
+        ndcg_rows.append([f"NDCG@{k}", *letor_ndcg, *usual_ndcg, *beside(PUBLISHED_NDCG[k - 1])])
+        precision_rows.append([f"P@{k}", *precision, *beside(PUBLISHED_PRECISION[k - 1])])
     print_table(
         "Table 2: NDCG; discount at place p as in LETOR's script, 1 / log2(max(p, 2)), or the "
         "usual one, 1 / log2(1 + p)",
         ["", *script, *usual, *theirs],
-        rows,
+        ndcg_rows,
     )
     print_table(
         "Table 3: precision, relevant: label >= 1",
         ["", *ours, *theirs],
-        [row(f"P@{k}", "precision", k - 1, PUBLISHED_PRECISION[k - 1]) for k in DEPTHS],
+        precision_rows,
     )
 
 
-def print_beside(found, published, name, column):
+def print_beside(metrics_of_models, published, name, column):
     """A learner beside RankRLS, and the published figures of this column and of RankRLS."""
-    names = (name, "RankRLS")
-    theirs = (COLUMNS[column], "RankRLS")
-    values = [("MAP", "map 1 zero", None, PUBLISHED_MAP)]
-    values += [(f"NDCG@{k}", "letor ndcg", k - 1, PUBLISHED_NDCG[k - 1]) for k in DEPTHS]
-    values += [(f"P@{k}", "precision", k - 1, PUBLISHED_PRECISION[k - 1]) for k in DEPTHS]
+    two_models = {model: metrics_of_models[model] for model in (name, "RankRLS")}
+    metrics = [("MAP", "map 1 zero", None, PUBLISHED_MAP)]
+    metrics += [(f"NDCG@{k}", "letor ndcg", k - 1, PUBLISHED_NDCG[k - 1]) for k in DEPTHS]
+    metrics += [(f"P@{k}", "precision", k - 1, PUBLISHED_PRECISION[k - 1]) for k in DEPTHS]
     rows = []
-    for title, key, k, beside in values:
-        ours = (found[each][key] if k is None else found[each][key][k] for each in names)
-        rows.append([title, *map(float, ours), *((beside[column], beside[0]) if published else ())])
-    header = [f"run\n{each}" for each in names]
-    header += [f"paper\n{each}" for each in theirs] if published else []
+    for title, key, k, published_figures in metrics:
+        row = [title, *figures(two_models, key, k)]
+        if published:
+            row += [published_figures[column], published_figures[0]]
+        rows.append(row)
+    header = [f"run\n{model}" for model in two_models]
+    if published:
+        header += [f"paper\n{model}" for model in (COLUMNS[column], "RankRLS")]
     print_table(
         f"{name} in Tables 1 to 3: relevant from label 1, LETOR's discount", ["", *header], rows
     )
 
 
-def print_peers(found):
+def print_peers(metrics_of_models):
     """NDCG@10, MAP and pairwise error of all learners on MQ2008."""
     ours = [
         (
@@ -165,7 +185,7 @@ def print_peers(found):
             float(metrics["disagreement"]),
         )
         for undefined in ("zero", "skip")
-        for name, metrics in found.items()
+        for name, metrics in metrics_of_models.items()
     ]
     print_table(
         "NDCG@10 with the usual discount; queries without relevant documents zero or skipped",
@@ -187,20 +207,20 @@ def main(argv=None):
     )
     options = parser.parse_args(argv)
     folds = read_folds(options.data, options.dataset)
-    found = {}
+    metrics_of_models = {}
     print(f"{options.dataset}, 5 folds; chosen on the validation folds (alpha, ties):")
     boosted = (rankboost.LEARNER, *boosting.LEARNERS)
     for learner in (*make_learners(not options.no_constant), *boosted):
-        found[learner.name], models = measure(learner, folds, options.relevant)
-        shown = ", ".join(_describe(model) for model in models)
-        print(f"  {learner.name}: {shown}")
+        metrics_of_models[learner.name], models = measure(learner, folds, options.relevant)
+        descriptions = ", ".join(_describe(model) for model in models)
+        print(f"  {learner.name}: {descriptions}")
     published = options.dataset == "ohsumed"
-    print_tables({name: found[name] for name in ("RankRLS", "RLS")}, published)
-    print_beside(found, published, "RankSVM", COLUMNS.index("RankSVM"))
+    print_tables({name: metrics_of_models[name] for name in ("RankRLS", "RLS")}, published)
+    print_beside(metrics_of_models, published, "RankSVM", COLUMNS.index("RankSVM"))
     for learner in boosted:
-        print_beside(found, published, learner.name, COLUMNS.index("RankBoost"))
+        print_beside(metrics_of_models, published, learner.name, COLUMNS.index("RankBoost"))
     if options.dataset == "mq2008":
-        print_peers(found)
+        print_peers(metrics_of_models)
     test = [fold.test for fold in folds]
     print_notes(
         *NOTES[options.dataset],
@@ -215,16 +235,20 @@ def main(argv=None):
 def _describe(model):
     if isinstance(model, RankRLS):
         return f"{model.alpha:.2g} {model.ties}"
-    return f"{model.alpha:.2g}" if isinstance(model, RankSVM) else str(model)
+    if isinstance(model, RankSVM):
+        return f"{model.alpha:.2g}"
+    return str(model)
 
 
-def count_empty(parts, label):
+def count_empty(test_parts, label):
     """How many queries have no document with this label or a higher one."""
     values = (
-        average_precision(part.y, part.y, part.groups, relevant=label, per_group=True)
-        for part in parts
+        average_precision(
+            test_part.y, test_part.y, test_part.groups, relevant=label, per_group=True
+        )
+        for test_part in test_parts
     )
-    return sum(int(np.isnan(found).sum()) for found in values)
+    return sum(int(np.isnan(precisions).sum()) for precisions in values)
 
 
 NOTES = {

@@ -73,7 +73,7 @@ def main(argv=None):
     errors = {
         name: np.concatenate(
             [
-                np.mean([found[name] for found in measured[k : k + DRAWS]], axis=0)
+                np.mean([metrics[name] for metrics in measured[k : k + DRAWS]], axis=0)
                 for k in range(0, len(measured), DRAWS)
             ]
         )

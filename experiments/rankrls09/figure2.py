@@ -70,21 +70,24 @@ def draw(axes, groups, title):
 
 
 def _draw_preference(axes, better, worse):
-    is_relevant = OBJECTS[better] == OBJECTS[worse]
-    distance = abs(FEATURE[better, 0] - FEATURE[worse, 0])  # wider arcs rise steeper: no overlap
+    """An arrow: straight and thick inside an object, a dashed arc between objects."""
+    if OBJECTS[better] == OBJECTS[worse]:
+        style = {"linewidth": 2.2, "linestyle": "-", "color": RELEVANT, "zorder": 2}
+        bend = 0
+    else:
+        style = {"linewidth": 1.4, "linestyle": (0, (5, 2)), "color": IRRELEVANT, "zorder": 1}
+        distance = abs(FEATURE[better, 0] - FEATURE[worse, 0])
+        bend = 0.25 + 0.11 * distance  # wider arcs rise steeper: no overlap
     axes.add_patch(
         FancyArrowPatch(
             (FEATURE[better, 0], 0),
             (FEATURE[worse, 0], 0),
-            connectionstyle=f"arc3,rad={0 if is_relevant else 0.25 + 0.11 * distance}",
+            connectionstyle=f"arc3,rad={bend}",
             arrowstyle="-|>",
             mutation_scale=16,
             shrinkA=14,
             shrinkB=14,
-            linewidth=2.2 if is_relevant else 1.4,
-            linestyle="-" if is_relevant else (0, (5, 2)),
-            color=RELEVANT if is_relevant else IRRELEVANT,
-            zorder=2 if is_relevant else 1,
+            **style,
         )
     )
 
@@ -111,9 +114,11 @@ def main(argv=None):
     rows = []
     for name, groups, expected in CASES:
         weight, order, error = learn(groups)
-        found = "left to right" if weight < 0 else "right to left"
-        assert found == expected, f"{name}: learned {found}, the paper has {expected}"
-        rows.append([name, weight, " > ".join(order), found, expected, f"{2 * error:.0f} of 2"])
+        direction = "right to left"
+        if weight < 0:
+            direction = "left to right"
+        assert direction == expected, f"{name}: learned {direction}, the paper has {expected}"
+        rows.append([name, weight, " > ".join(order), direction, expected, f"{2 * error:.0f} of 2"])
     print_table(
         "Figure 2: learned orders, best first",
         ["trained on", "weight", "rankwise\norder", "rankwise\ndirection", "paper\ndirection",

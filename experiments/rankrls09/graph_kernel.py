@@ -68,56 +68,56 @@ class Graph:
 
 
 @functools.cache
-def share_walks(one, other):
+def share_walks(first_graph, second_graph):
     """The walk kernel: label pairs that walks join, in both graphs."""
-    return _compare(one, other, "walks")
+    return _compare(first_graph, second_graph, "walks")
 
 
 @functools.cache
-def share_words(one, other):
+def share_words(first_graph, second_graph):
     """The same without links: labels in both graphs."""
-    return _compare(one, other, "counts")
+    return _compare(first_graph, second_graph, "counts")
 
 
-def _compare(one, other, name):
-    common = one.place.keys() & other.place.keys()
-    ours = getattr(one, name)
-    theirs = getattr(other, name)
-    i, j = ([graph.place[label] for label in common] for graph in (one, other))
+def _compare(first_graph, second_graph, name):
+    common = first_graph.place.keys() & second_graph.place.keys()
+    ours = getattr(first_graph, name)
+    theirs = getattr(second_graph, name)
+    i, j = ([graph.place[label] for label in common] for graph in (first_graph, second_graph))
     value = np.vdot(ours[np.ix_(i, i)], theirs[np.ix_(j, j)])
     return float(value / (np.linalg.norm(ours) * np.linalg.norm(theirs)))
 
 
-def share_features(one, other):
+def share_features(first, second):
     """Inner product of parses, dicts of features."""
-    return sum(one[key] * other[key] for key in one.keys() & other.keys())
+    return sum(first[key] * second[key] for key in first.keys() & second.keys())
 
 
-def share_features_normalized(one, other):
+def share_features_normalized(first, second):
     """The same of vectors of length 1."""
-    squares = share_features(one, one) * share_features(other, other)
-    return share_features(one, other) / squares**0.5
+    squares = share_features(first, first) * share_features(second, second)
+    return share_features(first, second) / squares**0.5
 
 
 def read_parse_lists(data):
     """The parse sample, a dict for each parse."""
-    for part in read_parses(data):
-        rows = [part.X[[k]] for k in range(len(part.y))]
+    for lists in read_parses(data):
+        rows = [lists.X[[k]] for k in range(len(lists.y))]
         dicts = [dict(zip(row.indices.tolist(), row.data.tolist(), strict=True)) for row in rows]
-        yield Lists(dicts, part.y, part.groups)
+        yield Lists(dicts, lists.y, lists.groups)
 
 
 def read_sentences(data):
     """Graphs of sentences with some pairs of proteins that interact and some that do not."""
-    names = [f"bioinfer_ppi/BioInfer-{part}.xml.gz" for part in ("train", "test")]
+    names = [f"bioinfer_ppi/BioInfer-{split}.xml.gz" for split in ("train", "test")]
     for path in find_data(data, *names):
         with gzip.open(path, "rt", encoding="utf-8") as file:
             for sentence in ElementTree.parse(file).iter("sentence"):
                 pairs = list(itertools.combinations(sentence.iter("entity"), 2))
-                known = {
+                interactions = {
                     frozenset((i.get("e1"), i.get("e2"))) for i in sentence.iter("interaction")
                 }
-                y = [float({a.get("id"), b.get("id")} in known) for a, b in pairs]
+                y = [float({a.get("id"), b.get("id")} in interactions) for a, b in pairs]
                 if len(pairs) <= MOST_PAIRS and 0 < sum(y) < len(y):
                     yield [make_graph(sentence, *pair) for pair in pairs], y
 
@@ -128,8 +128,8 @@ def make_graph(sentence, first, second):
         name: [[int(n) for n in part.split("-")] for part in entity.get("charOffset").split(",")]
         for name, entity in (("first", first), ("second", second))
     }
-    others = [entity for entity in sentence.iter("entity") if entity not in (first, second)]
-    starts = {entity.get("charOffset").split("-")[0] for entity in others}
+    other_entities = [entity for entity in sentence.iter("entity") if entity not in (first, second)]
+    starts = {entity.get("charOffset").split("-")[0] for entity in other_entities}
     ends = sorted(parts[0][0] for parts in spans.values())
     labels = []
     for word in re.finditer(r"\w+|[^\w\s]", sentence.get("text")):
@@ -146,11 +146,11 @@ def draw_sentences(data, n_train):
     """Training and test sentences, drawn once."""
     sentences = list(read_sentences(data))
     order = np.random.default_rng(0).permutation(len(sentences))
-    for part in (order[:n_train], order[n_train : 2 * n_train]):
-        sizes = [len(sentences[k][1]) for k in part]
-        objects = [graph for k in part for graph in sentences[k][0]]
-        y = np.concatenate([sentences[k][1] for k in part])
-        yield Lists(objects, y, np.repeat(np.arange(len(part)), sizes))
+    for numbers in (order[:n_train], order[n_train : 2 * n_train]):
+        sizes = [len(sentences[k][1]) for k in numbers]
+        objects = [graph for k in numbers for graph in sentences[k][0]]
+        y = np.concatenate([sentences[k][1] for k in numbers])
+        yield Lists(objects, y, np.repeat(np.arange(len(numbers)), sizes))
 
 
 def errors_of(model, train, test):
@@ -168,12 +168,12 @@ def with_half(train, kernel):
     """Name, model and lists of those who know the scores of half of the sentences."""
     rng = np.random.default_rng(1)
     names = np.unique(train.groups)
-    known = np.isin(train.groups, rng.permutation(names)[: len(names) // 2])
-    rows = np.flatnonzero(known)
+    is_scored = np.isin(train.groups, rng.permutation(names)[: len(names) // 2])
+    rows = np.flatnonzero(is_scored)
     scored = Lists([train.objects[k] for k in rows], train.y[rows], train.groups[rows])
     drawn = rng.choice(len(train.y), size=2 * N_BASIS, replace=False)
     views = [View(kernel=kernel, basis=half) for half in np.split(drawn, 2)]
-    half = train._replace(y=np.where(known, train.y, np.nan))
+    half = train._replace(y=np.where(is_scored, train.y, np.nan))
     yield "half scored: RankRLS (21)", RankRLSCV(ALPHAS, kernel=kernel, ties="exclude"), scored
     for name, nus in (("ν = 0", (0.0,)), ("agreeing", (0.01, 0.1, 1.0, 10.0))):
         model = CoRankRLSCV(ALPHAS, nus=nus, views=views, ties="exclude", cv=5)
@@ -182,20 +182,20 @@ def with_half(train, kernel):
 
 def print_errors(title, train, test, kernels):
     """A row for each learner, a column for each kernel function."""
-    found = {}
+    errors_of_models = {}
     for kernel in kernels.values():
         runs = [(name, make(ALPHAS, kernel=kernel), train) for name, make in LEARNERS.items()]
-        for name, model, known in [*runs, *with_half(train, kernel)]:
-            found.setdefault(name, []).append(errors_of(model, known, test))
+        for name, model, training in [*runs, *with_half(train, kernel)]:
+            errors_of_models.setdefault(name, []).append(errors_of(model, training, test))
     rows = [
         [
             name,
             *(f"{e.mean():.3f} ± {standard_error(e):.3f}" for e in errors),
             f"{wilcoxon(*errors).pvalue:.2g}" if np.any(errors[0] != errors[1]) else None,
         ]
-        for name, errors in found.items()
+        for name, errors in errors_of_models.items()
     ]
-    n_train, n_test = (len(np.unique(part.groups)) for part in (train, test))
+    n_train, n_test = (len(np.unique(lists.groups)) for lists in (train, test))
     sizes = (
         f"{n_train} sentences ({len(train.y)} objects) to train, {n_test} ({len(test.y)}) to test"
     )

@@ -47,12 +47,12 @@ def read_samples(data, name):
         return Samples(arrays["X"], (arrays["y"] == positive).astype(float))
 
 
-def standardize(X, *others):
+def standardize(X, *more_X):
     """Genes with mean 0 and variance 1 in X, divided by √p: squared distances are about 2."""
     mean = X.mean(axis=0)
     scale = X.std(axis=0)
     scale[scale == 0] = 1
-    return [(part - mean) / scale / X.shape[1] ** 0.5 for part in (X, *others)]
+    return [(features - mean) / scale / X.shape[1] ** 0.5 for features in (X, *more_X)]
 
 
 def tenfold(X, Y, alpha, seed):
@@ -82,8 +82,10 @@ def estimate_without_signal(samples, repeats, alpha=ALPHA):
     random = np.random.default_rng(0)
     (X,) = standardize(samples.X)
     Y = np.column_stack([random.permutation(samples.y) for _ in range(repeats)])
-    parts = np.array_split(Y, min(N_SPLITS, repeats), axis=1)
-    return np.hstack([estimate_all(X, part, alpha, seed) for seed, part in enumerate(parts)])
+    splits_of_Y = np.array_split(Y, min(N_SPLITS, repeats), axis=1)
+    return np.hstack(
+        [estimate_all(X, permuted_Y, alpha, seed) for seed, permuted_Y in enumerate(splits_of_Y)]
+    )
 
 
 def errors_on_subsamples(samples, repeats):
@@ -109,10 +111,12 @@ def estimate_real(samples):
     return np.hstack([estimate_all(X, y, ALPHA, seed) for seed in range(N_SPLITS)])
 
 
-def plot(path, found):
+def plot(path, estimates):
     """A row for each data set: (a) permuted labels, (b) subsamples."""
-    figure, grid = plt.subplots(len(found), 2, figsize=(11, 6.4), sharey=True, layout="constrained")
-    for axes, (name, (permuted, errors)) in zip(grid, found.items(), strict=True):
+    figure, grid = plt.subplots(
+        len(estimates), 2, figsize=(11, 6.4), sharey=True, layout="constrained"
+    )
+    for axes, (name, (permuted, errors)) in zip(grid, estimates.items(), strict=True):
         _draw(axes[0], permuted, 0.5, f"{name}: permuted labels, the true AUC is 0.5")
         _draw(axes[1], errors, 0.0, f"{name}: {N_SUBSAMPLE} samples with true labels")
     grid[-1, 0].set_xlabel("estimated AUC")
@@ -156,7 +160,7 @@ def main(argv=None):
     parser = make_parser(__doc__, output=True)
     parser.add_argument("--repeats", type=int, default=1000, help="permutations (%(default)s)")
     options = parser.parse_args(argv)
-    found = {}
+    estimates = {}
     rows = {"true": [], "permuted": [], "drawn": []}
     for name in DATASETS:
         samples = read_samples(options.data, name)
@@ -166,7 +170,7 @@ def main(argv=None):
             rows["permuted"].append([f"{name}, alpha = {alpha:g}", *summarize(values, 0.5, "+.3f")])
         errors = errors_on_subsamples(samples, max(options.repeats // 4, 10))
         rows["drawn"].append([name, *summarize(errors, 0.0, "+.3f")])
-        found[name] = permuted[ALPHA], errors
+        estimates[name] = permuted[ALPHA], errors
     header = ["", "leave-pair-\nout", "tenfold\naveraged", "tenfold\npooled", "pooled,\nintercept"]
     titles = {
         "true": "AUC of all samples, mean ± standard deviation over ten splits into folds",
@@ -176,7 +180,7 @@ def main(argv=None):
     for key, title in titles.items():
         print_table(title, header, rows[key])
     path = options.output / "leave_pair_out_bias.png"
-    plot(path, found)
+    plot(path, estimates)
     print_notes(
         f"alpha = {ALPHA:g} where nothing else is said, the same for all; folds not stratified; a "
         "fold of one class has no AUC and is left out of the average.",

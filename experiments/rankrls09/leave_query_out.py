@@ -53,8 +53,10 @@ def choose_on_validation(fold, metric):
     X, y, groups = fold.train[:3]
     path = RankRLS().path(X, y, groups, alphas=ALPHAS)
     scores = path.predict(fold.validation.X)
-    found = metric(fold.validation.y, scores, fold.validation.groups)
-    return path.model(int(np.argmax(found if metric.greater_is_better else -found)))
+    values = metric(fold.validation.y, scores, fold.validation.groups)
+    if not metric.greater_is_better:
+        values = -values
+    return path.model(int(np.argmax(values)))
 
 
 def choose_by_leave_query_out(fold, scoring):
@@ -81,8 +83,8 @@ def measure(fold, scoring):
     exact = choose_by_leave_query_out(fold, scoring)
     models = (on_validation, on_four_parts, exact.best_estimator_)
     return {
-        way: (evaluate(model, fold.test), model.alpha)
-        for way, model in zip(WAYS, models, strict=True)
+        method: (evaluate(model, fold.test), model.alpha)
+        for method, model in zip(WAYS, models, strict=True)
     }
 
 
@@ -90,11 +92,11 @@ def take_times(fold, scoring, repeats=10):
     """Leave-query-out for all alphas, and one refit without one query for all alphas."""
     X, y, groups = join(fold)[:3]
     rest = groups != groups[0]
-    part = X[rest], y[rest], groups[rest]
+    fewer_rows = X[rest], y[rest], groups[rest]
     return Times(
         _shortest(lambda: leave_group_out_predict(RankRLS(), X, y, groups, alphas=ALPHAS), 3),
         _shortest(lambda: choose_by_leave_query_out(fold, scoring), 3),
-        _shortest(lambda: RankRLS().path(*part, alphas=ALPHAS), repeats),
+        _shortest(lambda: RankRLS().path(*fewer_rows, alphas=ALPHAS), repeats),
         len(np.unique(groups)),
     )
 
@@ -111,16 +113,18 @@ def _shortest(work, repeats):
 def print_results(dataset, results, times):
     """The table of one data set, with alphas and times."""
     rows = []
-    for way in WAYS:
-        means = np.mean([result[way][0] for result in results], axis=0)
-        alphas = " ".join(f"2^{round(np.log2(result[way][1]))}" for result in results)
-        rows.append([way, *map(float, means), alphas])
+    for method in WAYS:
+        means = np.mean([result[method][0] for result in results], axis=0)
+        alphas = " ".join(f"2^{round(np.log2(result[method][1]))}" for result in results)
+        rows.append([method, *map(float, means), alphas])
     print_table(
         f"{dataset}: test part, mean over 5 folds",
         ["alpha by", *METRICS, "alpha of each fold"],
         [*rows, *BESIDE[dataset]],
     )
-    usual, exact = (np.array([result[way][0] for result in results]) for way in (WAYS[0], WAYS[2]))
+    usual, exact = (
+        np.array([result[method][0] for result in results]) for method in (WAYS[0], WAYS[2])
+    )
     changes = ", ".join(
         f"{name} {change.mean():+.4f} ± {change.std(ddof=1) / 5**0.5:.4f}"
         for name, change in zip(METRICS, (exact - usual).T, strict=True)

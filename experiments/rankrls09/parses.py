@@ -116,21 +116,21 @@ def _cross_validate(model, K, y, groups, method):
     """Disagreement error of each alpha, by 10-fold cross-validation over sentences."""
     held_out = np.empty((len(y), len(method.alphas)))
     for train, test in GroupKFold(10).split(K, y, groups):
-        known = groups[train] if method.uses_groups else None
-        path = model.path(K[np.ix_(train, train)], y[train], known, alphas=method.alphas)
+        train_groups = groups[train] if method.uses_groups else None
+        path = model.path(K[np.ix_(train, train)], y[train], train_groups, alphas=method.alphas)
         held_out[test] = path.predict(K[np.ix_(test, train)])
     return disagreement_error(y, held_out, groups, tied_scores="wrong")
 
 
-def make_row(name, given, exchanged, published):
+def make_row(name, as_split, exchanged, published):
     """A row of the table: means and their standard errors over sentences."""
-    both = np.concatenate([given.errors, exchanged.errors])
+    both = np.concatenate([as_split.errors, exchanged.errors])
     return [
         name,
-        given.validation_error,
-        float(given.errors.mean()),
-        standard_error(given.errors),
-        float(given.taus.mean()),
+        as_split.validation_error,
+        float(as_split.errors.mean()),
+        standard_error(as_split.errors),
+        float(as_split.taus.mean()),
         float(both.mean()),
         standard_error(both),
         *published,
@@ -151,9 +151,9 @@ def main(argv=None):
     kernels = KERNELS[options.kernel]
     rows = []
     for method in METHODS:
-        given = measure(method, kernels, train, test)
+        as_split = measure(method, kernels, train, test)
         exchanged = measure(method, kernels, test, train)
-        rows.append(make_row(method.name, given, exchanged, method.published))
+        rows.append(make_row(method.name, as_split, exchanged, method.published))
     baseline = judge_similarity(train, test), judge_similarity(test, train)
     rows.append(make_row("no scores: sum of linear k", *baseline, (None, None)))
     print_table(

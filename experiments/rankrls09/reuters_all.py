@@ -57,8 +57,8 @@ def main(argv=None):
     rows = []
     for tol in TOLERANCES[:1] if options.short else TOLERANCES:
         for alpha in ALPHAS:
-            n_iter, seconds, n_pairs, found = measure(X, y, train, alpha, tol)
-            rows.append([f"{alpha:g}", f"{tol:g}", n_iter, seconds, found])
+            n_iter, seconds, n_pairs, area = measure(X, y, train, alpha, tol)
+            rows.append([f"{alpha:g}", f"{tol:g}", n_iter, seconds, area])
         rows.append(["path of all", f"{tol:g}", *measure_path(X, y, tol), None])
     rows.append(["paper", "–", "a couple of hundred", "a few", None])
     print(

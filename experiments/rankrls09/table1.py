@@ -79,7 +79,9 @@ class Trained(NamedTuple):
 def train(model, X, y, X_test, y_test):
     """Time a RankRLS or RankSVM; the fastest of some runs."""
     seconds = shortest_time(lambda: model.fit(X, y), _repeats(len(y)))
-    objective = model.objective_ if isinstance(model, RankSVM) else None
+    objective = None
+    if isinstance(model, RankSVM):
+        objective = model.objective_
     return Trained(seconds, objective, float(auc(y_test, model.predict(X_test))))
 
 
@@ -89,13 +91,12 @@ def train_on_pairs(X, y, X_test, y_test):
     Each pair is there in both directions, with labels 1 and −1, so that the intercept that SVC
     insists on is zero; an example costs C = 1/(2 alpha W), half of it in each direction.
     """
-    found = {}
+    solution = {}
 
     def fit():
         K = rbf_kernel(X, gamma=GAMMA)
-        winner, loser = (
-            part.ravel() for part in np.meshgrid(*map(np.flatnonzero, (y > 0, y == 0)))
-        )
+        all_pairs = np.meshgrid(np.flatnonzero(y > 0), np.flatnonzero(y == 0))
+        winner, loser = (items.ravel() for items in all_pairs)
         first = np.r_[winner, loser]
         second = np.r_[loser, winner]
         half = K[first] - K[second]
@@ -107,12 +108,12 @@ def train_on_pairs(X, y, X_test, y_test):
         np.add.at(a, first[machine.support_], weights)
         np.add.at(a, second[machine.support_], -weights)
         margin = (K @ a)[winner] - (K @ a)[loser]
-        found["objective"] = np.maximum(0, 1 - margin).mean() + ALPHA * (a @ K @ a)
-        found["a"] = a
+        solution["objective"] = np.maximum(0, 1 - margin).mean() + ALPHA * (a @ K @ a)
+        solution["a"] = a
 
     seconds = shortest_time(fit, 1)
-    scores = rbf_kernel(X_test, X, gamma=GAMMA) @ found["a"]
-    return Trained(seconds, float(found["objective"]), float(auc(y_test, scores)))
+    scores = rbf_kernel(X_test, X, gamma=GAMMA) @ solution["a"]
+    return Trained(seconds, float(solution["objective"]), float(auc(y_test, scores)))
 
 
 def compare_rank_svm(train_part, test_part, n_inputs, with_pairs):
@@ -121,21 +122,23 @@ def compare_rank_svm(train_part, test_part, n_inputs, with_pairs):
     kernel = {"kernel": "rbf", "gamma": GAMMA}
     rank_rls = train(RankRLS(ALPHA, **kernel), X, y, *test_part)
     full = train(RankSVM(ALPHA, **kernel), X, y, *test_part)
-    basis = pairs = Trained(None)
+    basis = Trained(None)
+    pairs = Trained(None)
+    ratio = None
     if n_inputs > N_BASIS:
         basis = train(RankSVM(ALPHA, **kernel, n_basis=N_BASIS, random_state=0), X, y, *test_part)
     if with_pairs:
         pairs = train_on_pairs(X, y, *test_part)
-    ratio = pairs.objective / full.objective if with_pairs else None
+        ratio = pairs.objective / full.objective
     ours = (rank_rls, full, basis, pairs)
     published = PUBLISHED.get(n_inputs, (None, None))
     n_pairs = int(np.sum(y > 0) * np.sum(y == 0))
     return [
         str(n_inputs),
         n_pairs,
-        *(part.seconds for part in ours),
+        *(fit.seconds for fit in ours),
         *published,
-        *(part.auc for part in ours),
+        *(fit.auc for fit in ours),
         ratio,
     ]
 
@@ -160,8 +163,8 @@ def main(argv=None):
     for n_inputs, (rank_rls, rank_svm) in PUBLISHED.items():
         if options.short and n_inputs > SHORT:
             continue
-        fit, path, found = measure(X[train], y[train], X[test], y[test], n_inputs)
-        rows.append([str(n_inputs), fit, path, rank_rls, rank_svm, found])
+        fit, path, test_auc = measure(X[train], y[train], X[test], y[test], n_inputs)
+        rows.append([str(n_inputs), fit, path, rank_rls, rank_svm, test_auc])
     print_table(
         "Table 1: seconds of training, Gaussian kernel",
         [

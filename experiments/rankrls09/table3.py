@@ -67,12 +67,13 @@ def mean_over_folds(errors):
     return float(np.mean([fold.mean() for fold in errors]))
 
 
-def compare(errors, other="RankRLS all pairs"):
+def compare(errors, baseline="RankRLS all pairs"):
     """Signed-rank test of RankRLS on relevant pairs against another, queries of all folds."""
     relevant = np.concatenate(errors["RankRLS"])
-    others = np.concatenate(errors[other])
-    same = np.array_equal(relevant, others)  # then there is nothing to rank
-    return 1.0 if same else float(wilcoxon(relevant, others).pvalue), len(relevant)
+    baseline_errors = np.concatenate(errors[baseline])
+    if np.array_equal(relevant, baseline_errors):  # there is nothing to rank
+        return 1.0, len(relevant)
+    return float(wilcoxon(relevant, baseline_errors).pvalue), len(relevant)
 
 
 def main(argv=None):
@@ -105,10 +106,10 @@ def main(argv=None):
     print(
         "\nRankRLS on relevant pairs against others, Wilcoxon signed-rank test over test queries:"
     )
-    for other in ("RankRLS all pairs", "RankSVM", *(learner.name for learner in boosted)):
+    for baseline in ("RankRLS all pairs", "RankSVM", *(learner.name for learner in boosted)):
         for dataset, of_learner in errors.items():
-            pvalue, n_queries = compare(of_learner, other)
-            print(f"  {other}, {dataset}: p = {pvalue:.2g} ({n_queries} queries)")
+            pvalue, n_queries = compare(of_learner, baseline)
+            print(f"  {baseline}, {dataset}: p = {pvalue:.2g} ({n_queries} queries)")
     print_notes(
         "Data differ: OHSUMED is LETOR 3.0 (45 features) here and LETOR 2.0 (25) in the paper; "
         "Trec2003 and Trec2004 are not available to us, MQ2008 was not in the paper.",

@@ -144,54 +144,54 @@ def intervals_of(scores, sample):
 
 def repeat(X, Y, repeats):
     """For each learner AUC of shape (repeats, n_topics), and counts in the first training set."""
-    found = {name: [] for name in (*(learner.name for learner in LEARNERS), "no ties")}
+    aucs = {name: [] for name in (*(learner.name for learner in LEARNERS), "no ties")}
     counts = []
     for seed in range(repeats):
         sample = draw_sample(X, Y, seed)
         counts.append(sample.Y_train.sum(axis=0).astype(int))
         for learner in LEARNERS:
             values, lambdas = measure(learner, sample)
-            found[learner.name].append(values)
+            aucs[learner.name].append(values)
             if learner is RANK_RLS:
-                found["no ties"].append(measure_without_ties(lambdas, sample))
-    return {name: np.array(values) for name, values in found.items()}, counts[0]
+                aucs["no ties"].append(measure_without_ties(lambdas, sample))
+    return {name: np.array(values) for name, values in aucs.items()}, counts[0]
 
 
-def make_rows(found, counts, totals):
+def make_rows(aucs, counts, totals):
     """Rows of the table, and the means over topics."""
     rows = []
     for j, (topic, (*published, n_train, n_test)) in enumerate(PUBLISHED.items()):
-        ours = [f"{values[:, j].mean():.3f} ±{values[:, j].std():.3f}" for values in found.values()]
-        known = [n_train, counts[j], n_train + n_test, int(totals[j])]
-        rows.append([topic, *ours, *published, *known])
-    ours = [f"{values.mean():.3f} ±{values.mean(1).std():.3f}" for values in found.values()]
+        ours = [f"{values[:, j].mean():.3f} ±{values[:, j].std():.3f}" for values in aucs.values()]
+        sizes = [n_train, counts[j], n_train + n_test, int(totals[j])]
+        rows.append([topic, *ours, *published, *sizes])
+    ours = [f"{values.mean():.3f} ±{values.mean(1).std():.3f}" for values in aucs.values()]
     published = np.array([row[:3] for row in PUBLISHED.values()]).mean(axis=0)
     rows.append(["mean", *ours, *map(float, published), *(None,) * 4])
     return rows
 
 
-def print_intervals(names, found, columns):
+def print_intervals(names, intervals, columns):
     """Intervals of two learners beside the published ones, in `columns` of that table.
 
-    `found` has AUC, lower and upper end for each topic, of the first training set.
+    `intervals` has AUC, lower and upper end for each topic, of the first training set.
     """
+    ours = [of_learner[:, 1:] for of_learner in intervals]
     published = np.array([PUBLISHED_INTERVALS[topic] for topic in PUBLISHED])
     theirs = [published[:, 2 * k : 2 * k + 2] for k in columns]
-    rows = [
-        [topic, *(_interval(each[j]) for each in (*(part[:, 1:] for part in found), *theirs))]
-        for j, topic in enumerate(PUBLISHED)
-    ]
-    print_table(
-        "AUC, 95 % intervals (DeLong), first training set",
-        ["topic", *(f"{who}\n{name}" for who in ("rankwise", "paper") for name in names)],
-        rows,
-    )
-    for who, parts in (("here", [part[:, 1:] for part in found]), ("paper", theirs)):
-        above, below = count_apart(*parts)
-        print(f"{who}: the interval of {names[0]} is above that of {names[1]} on {above} topics, "
-              f"below on {below}, and overlaps on {len(rows) - above - below}")  # fmt: skip
-    width = [float(np.mean(np.diff(part))) for part in (found[0][:, 1:], theirs[0])]
-    print(f"width of the intervals of {names[0]}, mean: {width[0]:.3f}, paper {width[1]:.3f}")
+    rows = []
+    for j, topic in enumerate(PUBLISHED):
+        rows.append([topic, *(_interval(ends[j]) for ends in (*ours, *theirs))])
+    header = ["topic"]
+    for source in ("rankwise", "paper"):
+        header += [f"{source}\n{name}" for name in names]
+    print_table("AUC, 95 % intervals (DeLong), first training set", header, rows)
+    for source, (first, second) in (("here", ours), ("paper", theirs)):
+        above, below = count_apart(first, second)
+        print(f"{source}: the interval of {names[0]} is above that of {names[1]} on {above} "
+              f"topics, below on {below}, and overlaps on {len(rows) - above - below}")  # fmt: skip
+    our_width = np.mean(np.diff(ours[0]))
+    their_width = np.mean(np.diff(theirs[0]))
+    print(f"width of the intervals of {names[0]}, mean: {our_width:.3f}, paper {their_width:.3f}")
 
 
 def _interval(ends):
@@ -211,33 +211,34 @@ def main(argv=None):
     documents = read_reuters(options.data)
     X = make_features(documents.texts)
     Y = np.column_stack([documents.has_topic(topic) for topic in PUBLISHED])
-    found, counts = repeat(X, Y, options.repeats)
+    aucs, counts = repeat(X, Y, options.repeats)
     print_table(
         f"Tables 4 and 5: AUC on the {len(Y) - N_TRAIN} test documents, mean ± standard deviation "
         f"over {options.repeats} training sets of {N_TRAIN}",
         ["topic", *(f"rankwise\n{name}" for name in ("RankRLS", "RLS -1/+1", "RLS 0/1")),
          "RankRLS\nno ties", "paper\nRankRLS", "paper\nRLS", "paper\nRankSVM",
          "+train\npaper", "+train\nfirst", "topic\npaper", "topic\nhere"],
-        make_rows(found, counts, Y.sum(axis=0)),
+        make_rows(aucs, counts, Y.sum(axis=0)),
     )  # fmt: skip
-    rank_rls = found["RankRLS"]
+    rank_rls = aucs["RankRLS"]
     print("\nRankRLS better : worse than RLS")
     for name in ("RLS -1/+1", "RLS 0/1"):
-        means = count_wins(rank_rls.mean(axis=0), found[name].mean(axis=0))
-        print(f"  {name}: {count_wins(rank_rls, found[name])} (topics × draws), {means} (means)")
+        means = count_wins(rank_rls.mean(axis=0), aucs[name].mean(axis=0))
+        print(f"  {name}: {count_wins(rank_rls, aucs[name])} (topics × draws), {means} (means)")
     published = np.array([row[:3] for row in PUBLISHED.values()])
     print(f"  paper: {count_wins(published[:, 0], published[:, 1])} (topics)")
     first = draw_sample(X, Y, seed=0)
     scores = [score_topics(learner, first)[0] for learner in LEARNERS[:2]]
-    parts = [intervals_of(each, first) for each in scores]
-    print_intervals(("RankRLS", "RLS"), parts, columns=(0, 1))
-    others = rank_rls[1:]
-    inside = np.sum((others >= parts[0][:, 1]) & (others <= parts[0][:, 2]))
+    intervals = [intervals_of(scores_of_topics, first) for scores_of_topics in scores]
+    print_intervals(("RankRLS", "RLS"), intervals, columns=(0, 1))
+    aucs_of_other_draws = rank_rls[1:]
+    _, low, high = intervals[0].T
+    n_inside = np.sum((aucs_of_other_draws >= low) & (aucs_of_other_draws <= high))
     print(
-        f"of {others.size} AUCs of RankRLS with other training sets {inside} are inside the "
-        "interval of the first"
+        f"of {aucs_of_other_draws.size} AUCs of RankRLS with other training sets {n_inside} are "
+        "inside the interval of the first"
     )
-    shift = found["no ties"] - rank_rls
+    shift = aucs["no ties"] - rank_rls
     print_notes(
         "Features and training documents differ from the paper's, which names neither; our "
         "features give higher AUC. RankSVM of rankwise is in rankrls09_table5, which takes longer.",

@@ -45,10 +45,10 @@ def _fit_topic(K, y):
     model = RankSVM(kernel="precomputed")
     alphas = LAMBDAS / (np.sum(y > 0) * np.sum(y == 0))
     held_out = np.zeros((len(y), len(alphas)))  # a model that saw no positive says 0
-    for rest, held in KFold(10, shuffle=True, random_state=0).split(K):
-        if y[rest].any():
-            path = model.path(K[np.ix_(rest, rest)], y[rest], alphas=alphas)
-            held_out[held] = path.predict(K[np.ix_(held, rest)])
+    for train_fold, test_fold in KFold(10, shuffle=True, random_state=0).split(K):
+        if y[train_fold].any():
+            path = model.path(K[np.ix_(train_fold, train_fold)], y[train_fold], alphas=alphas)
+            held_out[test_fold] = path.predict(K[np.ix_(test_fold, train_fold)])
     best = last_of_best(auc(y, held_out.round(12)))
     return model.path(K, y, alphas=alphas).model(best), LAMBDAS[best]
 
@@ -61,19 +61,19 @@ def main(argv=None):
     documents = read_reuters(options.data)
     X = make_features(documents.texts)
     Y = np.column_stack([documents.has_topic(topic) for topic in PUBLISHED])
-    found = {"RankSVM": [], "RankRLS": []}
+    aucs = {"RankSVM": [], "RankRLS": []}
     lambdas = []
     intervals = []
     for seed in range(options.repeats):
         sample = draw_sample(X, Y, seed)
         svm_scores, chosen = score_by_rank_svm(sample)
         rls_scores, _ = score_topics(RANK_RLS, sample)
-        for name, scores in zip(found, (svm_scores, rls_scores), strict=True):
-            found[name].append(auc(sample.Y_test, scores))
+        for name, scores in zip(aucs, (svm_scores, rls_scores), strict=True):
+            aucs[name].append(auc(sample.Y_test, scores))
             if seed == 0:
                 intervals.append(intervals_of(scores, sample))
         lambdas.append(chosen)
-    svm, rls = (np.array(values) for values in found.values())
+    svm, rls = (np.array(values) for values in aucs.values())
     published = np.array([[row[2], row[0]] for row in PUBLISHED.values()])
     rows = [
         [topic, float(svm[:, j].mean()), float(rls[:, j].mean()), *map(float, published[j]),
@@ -99,7 +99,7 @@ def main(argv=None):
     print(
         f"λ chosen at the lower and the upper end of the range: {touched[0]} and {touched[1]} times"
     )
-    print_intervals(list(found), intervals, columns=(2, 0))
+    print_intervals(list(aucs), intervals, columns=(2, 0))
     print_notes(
         "Features and training documents differ from the paper's, which names neither; see "
         "rankrls09_tables45.",

@@ -69,11 +69,15 @@ def draw_tasks(ratings, density, n_users, random):
     lowest, highest = DENSITIES[density]
     suitable = np.flatnonzero((counts >= lowest) & (counts <= highest))
     reference = random.permutation(suitable)[:N_REFERENCE]
-    others = np.setdiff1d(np.arange(len(ratings)), reference)
-    known = ratings[reference]
-    features = np.where(np.isnan(known), np.nanmedian(known, axis=1)[:, None], known).T
+    other_users = np.setdiff1d(np.arange(len(ratings)), reference)
+    reference_ratings = ratings[reference]
+    features = np.where(
+        np.isnan(reference_ratings),
+        np.nanmedian(reference_ratings, axis=1)[:, None],
+        reference_ratings,
+    ).T
     D = euclidean_distances(features, squared=True)
-    tasks = (_make_task(ratings[user], D, random) for user in random.permutation(others))
+    tasks = (_make_task(ratings[user], D, random) for user in random.permutation(other_users))
     return list(itertools.islice(filter(_has_preferences, tasks), n_users))
 
 
@@ -124,20 +128,20 @@ def main(argv=None):
     parser.add_argument("--seed", type=int, default=0, help="of the draw of users (%(default)s)")
     options = parser.parse_args(argv)
     ratings = read_jester(options.data)
-    found = {name: [] for name in LEARNERS}
+    errors_of_learners = {name: [] for name in LEARNERS}
     chosen = {name: [] for name in LEARNERS}
     for density in DENSITIES:
         random = np.random.default_rng(options.seed)
         choice, tasks = draw_parts(ratings, density, options.users, random)
         for name, learner in LEARNERS.items():
             errors, gamma, alpha = choose_and_test(learner, choice, tasks)
-            found[name].append(errors)
+            errors_of_learners[name].append(errors)
             chosen[name].append(f"2^{np.log2(gamma):.0f}, 2^{np.log2(alpha):.0f}")
     print_table(
         f"Table 6: disagreement errors, mean ± standard error over {options.users} users",
         ["", *(f"rankwise\n{name}" for name in DENSITIES), *(f"paper\n{d}" for d in DENSITIES)],
         [
-            [name, *(_mean_and_error(errors) for errors in found[name]), *published]
+            [name, *(_mean_and_error(errors) for errors in errors_of_learners[name]), *published]
             for name, published in PUBLISHED.items()
         ],
     )
@@ -149,9 +153,10 @@ def main(argv=None):
     print("\nRankSVM against others, Wilcoxon signed-rank test over users, p in the four columns:")
     for name in LEARNERS:
         if name != "RankSVM":
-            print(f"  {name}: {', '.join(_compare(found['RankSVM'], found[name]))}")
-    relevant = found["RankRLS (21)"]
-    everything = found["RankRLS (21) all pairs"]
+            p_values = _compare(errors_of_learners["RankSVM"], errors_of_learners[name])
+            print(f"  {name}: {', '.join(p_values)}")
+    relevant = errors_of_learners["RankRLS (21)"]
+    everything = errors_of_learners["RankRLS (21) all pairs"]
     print(f"All pairs against relevant pairs, (21): {', '.join(_compare(everything, relevant))}")
     gains = [_mean_and_error(a - b, 4) for a, b in zip(everything, relevant, strict=True)]
     print(f"All pairs less relevant pairs, (21): {', '.join(gains)}")

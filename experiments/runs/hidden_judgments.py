@@ -44,8 +44,8 @@ def hide(qrels, share, rng):
     """Qrels without a random share of the judgments; each query keeps one."""
     visible = {}
     for query, grades in qrels.items():
-        kept = {document: grade for document, grade in grades.items() if rng.random() >= share}
-        visible[query] = kept or dict(itertools.islice(grades.items(), 1))
+        judged = {document: grade for document, grade in grades.items() if rng.random() >= share}
+        visible[query] = judged or dict(itertools.islice(grades.items(), 1))
     return visible
 
 

@@ -109,7 +109,7 @@ def sample_rows(folder, n_samples):
     for metric, n_queries in itertools.product(METRICS, QUERIES):
         rng = np.random.default_rng(n_queries)
         covered = []
-        found = []
+        rejections = []
         disagreeing = []
         for a, b in itertools.combinations(runs, 2):
             values = evaluation.per_query(metric, a) - evaluation.per_query(metric, b)
@@ -120,13 +120,13 @@ def sample_rows(folder, n_samples):
                 covered.append([test.low <= values.mean() <= test.high for test in tests])
                 disagreeing.append((tests[0].p <= ALPHA) != (wilcoxon <= ALPHA))
                 if abs(values.mean()) >= LEAST_DIFFERENCE:
-                    found.append([*(test.p <= ALPHA for test in tests), wilcoxon <= ALPHA])
+                    rejections.append([*(test.p <= ALPHA for test in tests), wilcoxon <= ALPHA])
         rows.append(
             [
                 metric,
                 n_queries,
                 *np.mean(covered, axis=0),
-                *np.mean(found, axis=0),
+                *np.mean(rejections, axis=0),
                 np.mean(disagreeing),
             ]
         )

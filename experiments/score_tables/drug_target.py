@@ -71,10 +71,10 @@ def splits(shape, leave, k):
     q, t = shape
 
     def folds_of(n, is_split=True):
-        every = np.arange(n)
+        all_numbers = np.arange(n)
         if not is_split:
-            return [(every, every)]
-        return list(KFold(k, shuffle=True, random_state=0).split(every))
+            return [(all_numbers, all_numbers)]
+        return list(KFold(k, shuffle=True, random_state=0).split(all_numbers))
 
     if leave == "cells":
         for _, test in folds_of(q * t):
@@ -89,101 +89,112 @@ def splits(shape, leave, k):
 
 def ridge(G, K, Y):
     """Coefficients of kernel ridge on the Kronecker kernel, for every alpha."""
-    known = ~np.isnan(Y)
-    y = np.where(known, Y - Y[known].mean(), 0.0)
-    if known.all():
+    is_known = ~np.isnan(Y)
+    y = np.where(is_known, Y - Y[is_known].mean(), 0.0)
+    if is_known.all():
         (g, U) = np.linalg.eigh(G)
         (s, V) = np.linalg.eigh(K)
         Z = U.T @ y @ V
         return [U @ (Z / (np.outer(g, s) + alpha * Y.size)) @ V.T for alpha in ALPHAS]
-    found = []
-    for lam in ALPHAS * known.sum():
+    coefficients_of_alphas = []
+    for lam in ALPHAS * is_known.sum():
 
         def product(a, lam=lam):
             a = a.reshape(Y.shape)
-            return (np.where(known, G @ a @ K, 0.0) + lam * a).ravel()
+            return (np.where(is_known, G @ a @ K, 0.0) + lam * a).ravel()
 
         operator = LinearOperator((Y.size, Y.size), product)
         a = cg(operator, y.ravel(), rtol=1e-4, maxiter=200)[0].reshape(Y.shape)
-        found.append(np.where(known, a, 0.0))
-    return found
+        coefficients_of_alphas.append(np.where(is_known, a, 0.0))
+    return coefficients_of_alphas
 
 
 def part_of(G, K, Y, rows, columns, hidden):
     """The training part of a split."""
-    part = np.where(hidden, np.nan, Y)[np.ix_(rows, columns)]
-    return G[np.ix_(rows, rows)], K[np.ix_(columns, columns)], part
+    training_Y = np.where(hidden, np.nan, Y)[np.ix_(rows, columns)]
+    return G[np.ix_(rows, rows)], K[np.ix_(columns, columns)], training_Y
 
 
 def ridge_held_out(G, K, Y, leave, k):
     """Held-out scores (q, t, n_alphas) of kernel ridge."""
-    held = np.full((*Y.shape, len(ALPHAS)), np.nan)
+    held_out_scores = np.full((*Y.shape, len(ALPHAS)), np.nan)
     for rows, columns, hidden in splits(Y.shape, leave, k):
         coefficients = ridge(*part_of(G, K, Y, rows, columns, hidden))
         for j, A in enumerate(coefficients):
-            held[:, :, j][hidden] = (G[:, rows] @ A @ K[columns])[hidden]
-    return held
+            held_out_scores[:, :, j][hidden] = (G[:, rows] @ A @ K[columns])[hidden]
+    return held_out_scores
 
 
 def ridge_scores(G, K, Y, leave, k, split):
     """Scores of all cells by kernel ridge trained on a split, its alpha chosen there."""
-    part = part_of(G, K, Y, *split)
-    held = ridge_held_out(*part, leave, k)
-    best = np.argmax([concordance(part[2], held[:, :, j]) for j in range(len(ALPHAS))])
+    training = part_of(G, K, Y, *split)
+    held_out_scores = ridge_held_out(*training, leave, k)
+    best = np.argmax(
+        [concordance(training[2], held_out_scores[:, :, j]) for j in range(len(ALPHAS))]
+    )
     rows, columns, _ = split
-    return G[:, rows] @ ridge(*part)[best] @ K[columns]
+    return G[:, rows] @ ridge(*training)[best] @ K[columns]
 
 
 def ranking_scores(G, K, Y, leave, k, split):
     """The same by ConditionalRankRLSCV."""
     options = {"row_kernel": "precomputed", "column_kernel": "precomputed", "tol": 1e-4}
-    part = part_of(G, K, Y, *split)
+    training = part_of(G, K, Y, *split)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the best alpha may be at the end of so short a grid
         if leave == "cells":
-            model = ConditionalRankRLS(best_alpha_for_cells(part, k, options), **options)
+            model = ConditionalRankRLS(best_alpha_for_cells(training, k, options), **options)
         else:
             model = ConditionalRankRLSCV(ALPHAS, leave=leave, scoring="concordance", **options)
-        model.fit(*part)
+        model.fit(*training)
     rows, columns, _ = split
     return model.predict(G[:, rows], K[:, columns])
 
 
-def best_alpha_for_cells(part, k, options):
+def best_alpha_for_cells(training, k, options):
     """Alpha by folds of cells, each refitted with every alpha."""
-    G, K, Y = part
-    held = np.full((*Y.shape, len(ALPHAS)), np.nan)
+    G, K, Y = training
+    held_out_scores = np.full((*Y.shape, len(ALPHAS)), np.nan)
     for _, _, hidden in splits(Y.shape, "cells", k):
         for j, alpha in enumerate(ALPHAS):
             model = ConditionalRankRLS(alpha, **options).fit(G, K, np.where(hidden, np.nan, Y))
-            held[:, :, j][hidden] = model.predict(G, K)[hidden]
-    return ALPHAS[np.argmax([concordance(Y, held[:, :, j]) for j in range(len(ALPHAS))])]
+            held_out_scores[:, :, j][hidden] = model.predict(G, K)[hidden]
+    return ALPHAS[np.argmax([concordance(Y, held_out_scores[:, :, j]) for j in range(len(ALPHAS))])]
 
 
 def concordance(Y, scores, by_row=True):
     """Mean over the rows, or over all pairs of cells; only where both are known."""
-    known = ~np.isnan(Y) & ~np.isnan(scores)
-    groups = np.nonzero(known)[0] if by_row else None
-    return float(CONCORDANCE(Y[known], scores[known], groups))
+    is_scored = ~np.isnan(Y) & ~np.isnan(scores)
+    groups = None
+    if by_row:
+        groups = np.nonzero(is_scored)[0]
+    return float(CONCORDANCE(Y[is_scored], scores[is_scored], groups))
 
 
 def four_settings(G, K, Y):
     """For each setting and method: concordance by rows and over all pairs, as mean ± sd."""
+    methods = {"ConditionalRankRLS": ranking_scores, "kernel ridge": ridge_scores}
     rows = []
     for leave, name in SETTINGS.items():
-        k = 3 if leave == "both" else 5
-        for method in (ranking_scores, ridge_scores):
+        k = 5
+        if leave == "both":
+            k = 3
+        for title, method in methods.items():
             start = time.process_time()
-            found = []
+            concordances = []
             for split in splits(Y.shape, leave, k):
-                truth = np.where(split[2], Y, np.nan)
+                _, _, hidden = split
+                truth = np.where(hidden, Y, np.nan)
                 scores = method(G, K, Y, leave, k, split)
-                found.append([concordance(truth, scores), concordance(truth, scores, False)])
-            (mean, overall) = np.mean(found, axis=0)
-            (sd, spread) = np.std(found, axis=0)
-            seconds = (time.process_time() - start) / len(found)
-            title = "ConditionalRankRLS" if method is ranking_scores else "kernel ridge"
-            rows.append([name, title, mean, sd, 1 - mean, overall, spread, seconds])
+                by_rows = concordance(truth, scores)
+                over_all_pairs = concordance(truth, scores, by_row=False)
+                concordances.append([by_rows, over_all_pairs])
+            seconds = (time.process_time() - start) / len(concordances)
+            mean, mean_of_all = np.mean(concordances, axis=0)
+            deviation, deviation_of_all = np.std(concordances, axis=0)
+            rows.append(
+                [name, title, mean, deviation, 1 - mean, mean_of_all, deviation_of_all, seconds]
+            )
     return rows
 
 
@@ -240,23 +251,23 @@ def main(arguments=None):
     parser = make_parser(__doc__)
     parser.add_argument("--sets", default="davis,nr,gpcr,ic", help="names, separated by commas")
     parser.add_argument("--growth", action="store_true", help="measure time and memory instead")
-    given = parser.parse_args(arguments)
-    if given.growth:
+    options = parser.parse_args(arguments)
+    if options.growth:
         return growth()
-    found = {}
-    for name in given.sets.split(","):
-        G, K, Y = read_set(given.data, name)
-        found[name] = four_settings(G, K, Y)
+    rows_of_sets = {}
+    for name in options.sets.split(","):
+        G, K, Y = read_set(options.data, name)
+        rows_of_sets[name] = four_settings(G, K, Y)
         header = ["setting", "method", "concordance", "sd of\nfolds", "pair\nerror", "all\npairs",
                   "sd of\nfolds", "s a fold"]  # fmt: skip
-        print_table(f"{name}: {Y.shape[0]} rows, {Y.shape[1]} columns", header, found[name])
+        print_table(f"{name}: {Y.shape[0]} rows, {Y.shape[1]} columns", header, rows_of_sets[name])
     print_notes(
         "KronRLS on Davis over all pairs of cells, one split, the best of 20 parameters on its "
         "test part (documentation of RLScore): "
         + ", ".join(f"{SETTINGS[leave]} {value}" for leave, value in PUBLISHED.items()),
         "known drug and target 0.883 in a review (PMC11187637, Table 2)",
     )
-    return found
+    return rows_of_sets
 
 
 if __name__ == "__main__":

@@ -74,12 +74,12 @@ def run(K, G, Y, leave, seed):
     """With kernels K of drugs and G of targets: concordance of the chosen cost and of each; by
     drug; squared error; seconds; the choice."""
     (old_rows, new_rows), (old_columns, new_columns) = split(Y.shape, leave, seed)
-    known = Y[np.ix_(old_rows, old_columns)]
-    old_rows = old_rows[~np.isnan(known).all(axis=1)]
-    old_columns = old_columns[~np.isnan(known).all(axis=0)]
-    known = Y[np.ix_(old_rows, old_columns)]
+    old_Y = Y[np.ix_(old_rows, old_columns)]
+    old_rows = old_rows[~np.isnan(old_Y).all(axis=1)]
+    old_columns = old_columns[~np.isnan(old_Y).all(axis=0)]
+    old_Y = Y[np.ix_(old_rows, old_columns)]
     truth = Y[np.ix_(new_rows, new_columns)]
-    here = ~np.isnan(truth)
+    is_known = ~np.isnan(truth)
     start = time.process_time()
     held_out = []
     scores = []
@@ -87,15 +87,15 @@ def run(K, G, Y, leave, seed):
         search = ConditionalRankRLSCV(ALPHAS, leave=leave, cost=cost, **OPTIONS)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # an alpha at the end of a short list
-            search.fit(K[np.ix_(old_rows, old_rows)], G[np.ix_(old_columns, old_columns)], known)
+            search.fit(K[np.ix_(old_rows, old_rows)], G[np.ix_(old_columns, old_columns)], old_Y)
         held_out.append(search.best_score_)
         new = K[np.ix_(new_rows, old_rows)], G[np.ix_(new_columns, old_columns)]
-        scores.append(search.predict(*new)[here])
+        scores.append(search.predict(*new)[is_known])
     seconds = time.process_time() - start
-    concordances = [1 - disagreement_error(truth[here], each) for each in scores]
+    concordances = [1 - disagreement_error(truth[is_known], predicted) for predicted in scores]
     chosen = int(np.argmin(held_out))
-    by_drug = 1 - disagreement_error(truth[here], scores[chosen], np.nonzero(here)[0])
-    error = float(np.mean((truth[here] - scores[0]) ** 2))
+    by_drug = 1 - disagreement_error(truth[is_known], scores[chosen], np.nonzero(is_known)[0])
+    error = float(np.mean((truth[is_known] - scores[0]) ** 2))
     return concordances[chosen], *concordances, by_drug, error, seconds, chosen
 
 
@@ -110,7 +110,7 @@ def main(argv=None):
     drugs = drugs[: arguments.drugs]
     Y = Y[: arguments.drugs]
     keep = ~np.isnan(Y).all(axis=0)
-    targets = [target for target, kept in zip(targets, keep, strict=True) if kept]
+    targets = [target for target, is_kept in zip(targets, keep, strict=True) if is_kept]
     Y = Y[:, keep]
     start = time.process_time()
     K, G = (

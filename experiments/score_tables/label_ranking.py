@@ -65,15 +65,15 @@ def linear(A, Y, B, rng):
 
 def gaussian(A, Y, B, rng):
     """The same with a Gaussian kernel, its width chosen on a part of the data."""
-    some = rng.permutation(len(A))[:CHOOSING]
+    rows = rng.permutation(len(A))[:CHOOSING]
     gammas = [width / A.shape[1] for width in WIDTHS]
-    chosen = fit_quietly(
-        LabelRankerCV(kernel="rbf", gamma=gammas, values="ranks"), A[some], Y[some]
-    )
-    options = {"n_basis": N_BASIS, "random_state": 0} if len(A) > MOST_KERNEL else {}
-    model = LabelRankerCV(
-        kernel="rbf", gamma=chosen.best_params_["gamma"], values="ranks", **options
-    )
+    search = LabelRankerCV(kernel="rbf", gamma=gammas, values="ranks")
+    fit_quietly(search, A[rows], Y[rows])
+    options = {}
+    if len(A) > MOST_KERNEL:
+        options = {"n_basis": N_BASIS, "random_state": 0}
+    gamma = search.best_params_["gamma"]
+    model = LabelRankerCV(kernel="rbf", gamma=gamma, values="ranks", **options)
     return fit_quietly(model, A, Y).predict(B)
 
 
@@ -123,14 +123,14 @@ def main(arguments=None):
     )
     parser.add_argument("--sets", default=",".join(SETS), help="names, separated by commas")
     parser.add_argument("--short", action="store_true", help="only sets of up to 1,000, once")
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     rows = []
-    for name in given.sets.split(","):
-        (path,) = find_data(given.data, f"label_ranking/{name}.csv.gz")
+    for name in options.sets.split(","):
+        (path,) = find_data(options.data, f"label_ranking/{name}.csv.gz")
         X, Y = read_ranks(path)
-        if given.short and len(X) > SMALL:
+        if options.short and len(X) > SMALL:
             continue
-        repeats = given.repeats if len(X) <= LARGE and not given.short else 1
+        repeats = options.repeats if len(X) <= LARGE and not options.short else 1
         taus, seconds = cross_validate(X, Y, repeats)
         means = [f"{np.mean(each):.3f} ± {np.std(each):.3f}" for each in taus.values()]
         rows.append([name, len(X), Y.shape[1], *means, *seconds.values()])

@@ -47,9 +47,9 @@ def jester(data):
     ratings = read_jester(data)
     full = ratings[~np.isnan(ratings).any(axis=1)]
     users = full[:2000]
-    others = full[2000:4000]
+    other_ratings = full[2000:4000]
     X = users[:, :GAUGE] / 5
-    centered = others[:, GAUGE:] - others[:, GAUGE:].mean(axis=1, keepdims=True)
+    centered = other_ratings[:, GAUGE:] - other_ratings[:, GAUGE:].mean(axis=1, keepdims=True)
     _, s, V = np.linalg.svd(centered, full_matrices=False)
     Z = V[:20].T * s[:20] / s[0]
     return X, Z / Z.std(), users[:, GAUGE:]
@@ -57,8 +57,8 @@ def jester(data):
 
 def by_mean_rating(Y):
     """Scores of all cells by the mean ratings of the items, drawn to the overall mean."""
-    known = ~np.isnan(Y)
-    count = known.sum(axis=0)
+    is_rated = ~np.isnan(Y)
+    count = is_rated.sum(axis=0)
     total = np.nansum(Y, axis=0)
     return np.broadcast_to((total + 5 * total.sum() / count.sum()) / (count + 5), Y.shape)
 
@@ -68,9 +68,9 @@ def held_out(X, Z, Y, leave):
     K = Z @ Z.T / (Z**2).sum(axis=1).mean() + np.eye(len(Z))
     is_complete = not np.isnan(Y).any()
     for rows, columns, hidden in splits(Y.shape, leave, FOLDS):
-        known = ~np.isnan(Y) & ~hidden
-        rows = rows[known[np.ix_(rows, columns)].any(axis=1)]
-        columns = columns[known[np.ix_(rows, columns)].any(axis=0)]
+        is_training = ~np.isnan(Y) & ~hidden
+        rows = rows[is_training[np.ix_(rows, columns)].any(axis=1)]
+        columns = columns[is_training[np.ix_(rows, columns)].any(axis=0)]
         search = ConditionalRankRLSCV(
             ALPHAS,
             leave=leave,
@@ -79,10 +79,10 @@ def held_out(X, Z, Y, leave):
             tol=1e-4,
             column_kernel="precomputed",
         )
-        part = np.where(hidden, np.nan, Y)[np.ix_(rows, columns)]
+        training_Y = np.where(hidden, np.nan, Y)[np.ix_(rows, columns)]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            search.fit(X[rows], K[np.ix_(columns, columns)], part)
+            search.fit(X[rows], K[np.ix_(columns, columns)], training_Y)
         truth = np.where(hidden, Y, np.nan)
         base = np.where(hidden, np.nan, Y)
         yield (
@@ -94,16 +94,20 @@ def held_out(X, Z, Y, leave):
 def main(arguments=None):
     parser = make_parser(__doc__)
     parser.add_argument("--sets", default="movielens,jester", help="names, separated by commas")
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     rows = []
-    for name in given.sets.split(","):
-        X, Z, Y = {"movielens": movielens, "jester": jester}[name](given.data)
+    for name in options.sets.split(","):
+        X, Z, Y = {"movielens": movielens, "jester": jester}[name](options.data)
         for leave in ("rows", "columns", "both"):
             start = time.process_time()
-            found = np.array(list(held_out(X, Z, Y, leave)))
-            seconds = (time.process_time() - start) / len(found)
-            base = f"{found[:, 1].mean():.3f} ± {found[:, 1].std():.3f}" if leave == "rows" else "–"
-            model = f"{found[:, 0].mean():.3f} ± {found[:, 0].std():.3f}"
+            concordances = np.array(list(held_out(X, Z, Y, leave)))
+            seconds = (time.process_time() - start) / len(concordances)
+            base = (
+                f"{concordances[:, 1].mean():.3f} ± {concordances[:, 1].std():.3f}"
+                if leave == "rows"
+                else "–"
+            )
+            model = f"{concordances[:, 0].mean():.3f} ± {concordances[:, 0].std():.3f}"
             rows.append([f"{name}, new {leave}", model, base, seconds])
     header = ["what is new", "concordance", "mean rating", "s a fold"]
     print_table("Ratings as tables: mean and sd over folds", header, rows)
