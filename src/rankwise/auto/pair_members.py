@@ -78,7 +78,7 @@ def evaluate_joint(problem: ComparisonProblem) -> EvaluatedPairMember:
         name="joint linear model of pairs",
         is_order=False,
         differences=as_log_odds(selected.differences, selected.cap),
-        cap=0.0,
+        cap=0.0,  # the log odds are capped above
         train=train,
         alpha=selected.alpha,
     )

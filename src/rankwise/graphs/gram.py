@@ -245,20 +245,20 @@ def _add_all_rows(
     data: the result is the same to the last bit for any number of idle cores.
     """
 
-    def compute_partial_sums(block_runs: list[list[slice]]) -> list[BlockedGram]:
-        partial_sums = []
-        for blocks in block_runs:
-            partial_sum = BlockedGram(rows, shift, centers)
-            for block in blocks:
-                partial_sum.add(block)
-            partial_sums.append(partial_sum)
-        return partial_sums
+    def sum_over_blocks(blocks: list[slice]) -> BlockedGram:
+        partial_sum = BlockedGram(rows, shift, centers)
+        for block in blocks:
+            partial_sum.add(block)
+        return partial_sum
+
+    def sums_of_thread(block_runs: list[list[slice]]) -> list[BlockedGram]:
+        return [sum_over_blocks(blocks) for blocks in block_runs]
 
     n_rows, n_columns = rows.R.shape
     n_multiplications = n_rows * n_columns**2
     n_parents = len(rows.partition.weight)
     block_runs = _split_blocks(list(_row_blocks(rows.R)), n_multiplications, n_parents)
-    sums_by_thread = map_in_threads(compute_partial_sums, block_runs, n_multiplications)
+    sums_by_thread = map_in_threads(sums_of_thread, block_runs, n_multiplications)
     total, *further_sums = itertools.chain.from_iterable(sums_by_thread)
     for partial_sum in further_sums:
         total.merge(partial_sum)

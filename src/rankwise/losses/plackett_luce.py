@@ -231,7 +231,7 @@ class PlackettLuceLoss(PairwiseLoss):
 
             # how often an item is chosen by its probabilities, less how often it is chosen
             expected = probabilities.sum_over_choices(table.weight)
-            gradient[table.rows] = (expected - table.weight)[:, :, 0]
+            gradient[table.rows] = (expected - table.weight)[:, :, 0]  # tables share no items
             probabilities_of_tables.append((probabilities, expected))
         value /= self.total_weight
         gradient /= self.total_weight

@@ -60,11 +60,12 @@ class Bundle:
         n_planes_in_memory = MAX_ENTRIES // max(1, n_features)
         self._capacity = max(4, min(max_planes, n_planes_in_memory))
         self._slopes = np.zeros((1, n_features))  # a_t of each plane
-        self._planes = np.array([ZERO_PLANE])
+        self._planes = np.array([ZERO_PLANE])  # a loss is at least 0
         self._gram = np.zeros((1, 1))  # inner products of the slopes
         self._mixture_weights = np.ones(1)  # λ of the last solution
         self._magnitude = magnitude
-        self._rounding_unit = 0.0  # η
+        # η: relative rounding error of a sum over features, then over items
+        self._rounding_unit = 0.0
         if n_items:
             self._rounding_unit = EPSILON * (4 + np.sqrt(n_items + n_features))
 

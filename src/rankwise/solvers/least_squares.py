@@ -156,12 +156,12 @@ def solve_shifted(
     """
     t = t.reshape(len(t), -1)
     shifts = np.asarray(shifts, dtype=np.float64)
-    if not np.isfinite(np.diagonal(A)).all():
+    if not np.isfinite(np.diagonal(A)).all():  # which says nothing about definiteness
         return np.full((len(shifts), *t.shape), np.nan), True
     if (shifts == 0).any():
         return _solve_with_zero_shifts(A, t, shifts)
     with allow_threads(len(A) ** 3):
-        if len(shifts) > 1 and len(A) > 2:  # one reduction for all λ
+        if len(shifts) > 1 and len(A) > 2:  # one reduction to tridiagonal form for all λ
             if A.flags.f_contiguous:  # to the order of rows; A is symmetric
                 A = A.T
             x, are_definite = solve_reduced(A[None], t[None], shifts, overwrite=overwrite)

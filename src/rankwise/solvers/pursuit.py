@@ -145,7 +145,8 @@ class PursuitProblem:
 
     def stacked_product(self, x: Array) -> Array:
         """Half the Hessian of J times a vector of the scores of all views at all their rows."""
-        scores = x.reshape(self.n_views, -1).T  # (n_scored + n_agreeing, n_views)
+        # x has the scores of one view after the other: (n_scored + n_agreeing, n_views)
+        scores = x.reshape(self.n_views, -1).T
         n_scored = len(self.loss.target)
         products = [self.product(scores[:n_scored])]
         if len(scores) > n_scored:
@@ -527,7 +528,7 @@ class _Expansion:
             basis.append(list(functions))
             coef.append(np.array([coef_of_function.get(j, 0.0) for j in functions]))
         means = self._problem.means(scores)
-        return Step(chosen, basis, coef, means, self._error(scores.mean(axis=1), means))
+        return Step(chosen, basis, coef, means, self._loss_of_mean(scores.mean(axis=1), means))
 
     def _least_squares_coef(self) -> list[dict[int, float]]:
         """For each view the coefficients of its functions in the least-squares fit."""
@@ -537,14 +538,14 @@ class _Expansion:
             coef_by_view[view][j] = coefficient
         return coef_by_view
 
-    def _error(self, f: Array, means: Array) -> float:
-        """Loss of the mean of the views."""
+    def _loss_of_mean(self, mean_of_views: Array, view_means: Array) -> float:
+        """Loss of the mean of the views, less the best intercept if that is free."""
         problem = self._problem
-        intercept = 0.0
+        f = mean_of_views
         if problem.has_free_intercept:
-            intercept = means.mean()
-        # loss(0) − loss(f) = fᵀ (2 t − A f)
-        decrease = float((f - intercept) @ (2 * problem.loss.target - problem.product(f)))
+            f = mean_of_views - view_means.mean()
+        # loss(0) − loss(f) = fᵀ (2 t − A f); A f is without a free intercept in any case
+        decrease = float(f @ (2 * problem.loss.target - problem.product(mean_of_views)))
         return max(0.0, problem.loss.at_zero - decrease)
 
 
