@@ -26,6 +26,7 @@ from rankwise.model_selection.scorer import predict_items
 from rankwise.rankers.base import RankerMixin
 from rankwise.rankers.out_of_core import SufficientStatistics
 from rankwise.rankers.pipelines import final_estimator, transform_step
+from rankwise.rankers.rank_rls import RankRLS
 from rankwise.runtime.threads import ENTRY_OF_TREE, n_threads_for
 
 N_ALPHAS = 13  # decades from the largest default alpha; more are not needed for scaled features
@@ -54,27 +55,39 @@ def fit_candidate(
 
     A long list is compared in parts, each spread over the whole list.
     """
-    X = data.views[entry.view]
-    n_columns = feature_shape(entry, data)[1]
-    if not data.has_scores or n_columns > WIDE:  # no sums over blocks
-        features = X
-        for step in steps:
-            features = transform_step(step, features, data.groups)
-        return as_pipeline(steps, entry.ranker(features, alpha).fit(features, data.target))
+    _, n_columns = feature_shape(entry, data)
+    if data.has_scores and n_columns <= WIDE:
+        ranker = _fit_by_sums(entry, alpha, steps, data)
+    else:
+        features = _transform(steps, data.views[entry.view], data.groups)
+        ranker = entry.ranker(features, alpha).fit(features, data.target)
+    return as_pipeline(steps, ranker)
 
-    sums = SufficientStatistics(cost=entry.cost, ties=entry.ties)
+
+def _fit_by_sums(
+    entry: CandidateMember, alpha: float, steps: list[Any], data: TrainingData
+) -> RankRLS:
+    """Train RankRLS on blocks of whole groups, whose features are not all in memory."""
+    X = data.views[entry.view]
     group_of_item = data.graph.groups
     is_one_list = not group_of_item.any()
+    sums = SufficientStatistics(cost=entry.cost, ties=entry.ties)
     for block_number, rows in enumerate(blocks_of_groups(group_of_item, BLOCK_ITEMS)):
-        features = X[rows]
-        for step in steps:
-            features = transform_step(step, features, data.labels(rows))
+        features = _transform(steps, X[rows], data.labels(rows))
         labels = group_of_item[rows]
-        if is_one_list:
+        if is_one_list:  # items are compared inside their block, which is spread over the list
             labels = np.full(len(rows), block_number)
         target = data.relevance.take(rows)
         sums.add(features, target.y, labels, target.weight, whole_groups=True)
-    return as_pipeline(steps, sums.solve([alpha]).model(0))
+    model: RankRLS = sums.solve([alpha]).model(0)
+    return model
+
+
+def _transform(steps: list[Any], X: Any, groups: Indices | None) -> Any:
+    """Apply the steps one after the other."""
+    for step in steps:
+        X = transform_step(step, X, groups)
+    return X
 
 
 def fit_any(estimator: Any, data: TrainingData) -> Any:

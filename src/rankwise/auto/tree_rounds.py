@@ -11,10 +11,10 @@ from rankwise.arrays import Array
 from rankwise.auto.comparison_problem import ComparisonProblem
 from rankwise.auto.gradient_trees import GradientTrees
 
-STAGE = 25  # trees between two evaluations
+TREES_PER_STEP = 25  # trees between two evaluations
 MAX_TREES = 600
 PATIENCE = 3  # stages without improvement, after which growth ends
-LEAST_GAIN = 1e-3  # relative improvement of the loss that counts
+LEAST_IMPROVEMENT = 1e-3  # relative improvement of the loss that counts
 
 
 class SelectedRounds(NamedTuple):
@@ -43,20 +43,20 @@ def select_rounds(
     held_out = [np.zeros(len(fold.held_out)) for fold in problem.hold_out.folds]
     best = SelectedRounds(0, np.concatenate(held_out))
     least_loss = np.inf
-    last_gain = 0  # stage that lowered the loss by more than `LEAST_GAIN`
-    for stage in range(1, MAX_TREES // STAGE + 1):
+    last_gain = 0  # stage that lowered the loss by more than `LEAST_IMPROVEMENT`
+    for stage in range(1, MAX_TREES // TREES_PER_STEP + 1):
         for fold_number, trees in enumerate(trees_of_folds):
             first_new_tree = trees.n_trees
-            trees.add_trees(STAGE)
+            trees.add_trees(TREES_PER_STEP)
             change = differences_by_trees(fold_number, first_new_tree)
             held_out[fold_number] = held_out[fold_number] + change
         held_out_differences = np.concatenate(held_out)
         loss = problem.loss(held_out_differences, 0.0)
-        if loss < least_loss * (1 - LEAST_GAIN):
+        if loss < least_loss * (1 - LEAST_IMPROVEMENT):
             last_gain = stage
         if loss < least_loss:
             least_loss = loss
-            best = SelectedRounds(stage * STAGE, held_out_differences)
+            best = SelectedRounds(stage * TREES_PER_STEP, held_out_differences)
         if stage - last_gain >= PATIENCE or problem.is_time_over():
             break
     if not any(trees.n_trees for trees in trees_of_folds):

@@ -218,7 +218,7 @@ class DataFile:
         arguments["numeric"] = trained.numeric_features()
         data = self.read(lower_is_better=self._lower_is_better(trained), **arguments)
         assert data.feature_names is not None
-        X = data.frame.select(features)
+        X = data.frame.select(features)  # further columns stay in the frame
         takes_table = trained.columns is not None
         if not takes_table:
             X = frame_matrix("the table", X)

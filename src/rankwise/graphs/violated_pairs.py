@@ -150,6 +150,7 @@ class ViolatedOrderedPairs:
         sum_of_differences = float(f @ self.divergence)  # Σ ω (f_i − f_j)
         sum_of_squares = float(f @ laplacian_f)  # Σ ω (f_i − f_j)²
         absolute_f = np.abs(f)
+        # (1 − d)² = (1 − d²) − 2 d (1 − d) for the difference d of each pair
         return SquaredSlack(
             value=self.weight - 2 * sum_of_differences + sum_of_squares,
             flow=self.divergence - laplacian_f,

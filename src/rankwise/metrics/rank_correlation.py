@@ -489,14 +489,19 @@ def count_pairs(ranking: Ranking | SurvivalRanking) -> PairCounts:
         differing = targets.n_differing_pairs
         total: Numbers = targets.group_sizes * (targets.group_sizes - 1) // 2
     else:
+        # a pair has the product of two weights, in units that differ between the groups
         weights, unit = _rescale_weights(targets, order)
         ranked_weights = weights[order]
         discordant = weigh_inversions(levels, group_starts, ranked_weights)
         differing = targets.count_pairs_between_runs(
-            weights[targets.ideal_order], group_starts, targets.level_starts
+            weights[targets.ideal_order],
+            outer_starts=group_starts,
+            inner_starts=targets.level_starts,
         )
         single_items = np.arange(len(order))
-        total = targets.count_pairs_between_runs(ranked_weights, group_starts, single_items)
+        total = targets.count_pairs_between_runs(
+            ranked_weights, outer_starts=group_starts, inner_starts=single_items
+        )
     if not ranking.has_ties:
         no_pairs = np.zeros_like(differing)
         return PairCounts(differing, discordant, no_pairs, total, untied=total, unit=unit)
@@ -504,10 +509,12 @@ def count_pairs(ranking: Ranking | SurvivalRanking) -> PairCounts:
     # Pairs of one run of tied scores that are not in one run of equal scores and equal y
     equal_item_starts = find_run_starts(targets.levels[order], ranking.tied_run_starts)
     tied_scores = targets.count_pairs_between_runs(
-        ranked_weights, ranking.tied_run_starts, equal_item_starts
+        ranked_weights, outer_starts=ranking.tied_run_starts, inner_starts=equal_item_starts
     )
     # Pairs of one group that are not in one run of tied scores
-    untied = targets.count_pairs_between_runs(ranked_weights, group_starts, ranking.tied_run_starts)
+    untied = targets.count_pairs_between_runs(
+        ranked_weights, outer_starts=group_starts, inner_starts=ranking.tied_run_starts
+    )
     return PairCounts(differing, discordant, tied_scores, total, untied, unit)
 
 

@@ -84,10 +84,12 @@ class GroupedTargets:
     @cached_property
     def n_differing_pairs(self) -> Numbers:
         """Number of pairs of each group with different y."""
-        return self.count_pairs_between_runs(None, self.group_starts, self.level_starts)
+        return self.count_pairs_between_runs(
+            None, outer_starts=self.group_starts, inner_starts=self.level_starts
+        )
 
     def count_pairs_between_runs(
-        self, weights: Array | None, outer_starts: Indices, inner_starts: Indices
+        self, weights: Array | None, *, outer_starts: Indices, inner_starts: Indices
     ) -> Numbers:
         """Number (or weight) of pairs per group that share an outer run but no inner run.
 

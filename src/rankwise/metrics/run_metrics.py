@@ -204,7 +204,7 @@ class RunMetric:
     Attributes
     ----------
     kind : str
-        One of the keys of `FUNCTIONS`.
+        One of the keys of `FORMULAS`.
     k : int or None
         Cut-off; None for the whole list.
     min_relevant_grade : int
@@ -252,10 +252,10 @@ class RunMetric:
         """Return the value of the metric for one query."""
         if self.judged_only:
             judged = judged.without_unjudged()
-        return FUNCTIONS[self.kind](judged, self)
+        return FORMULAS[self.kind](judged, self)
 
 
-FUNCTIONS: dict[str, Callable[[JudgedList, RunMetric], float]] = {
+FORMULAS: dict[str, Callable[[JudgedList, RunMetric], float]] = {
     "ndcg": lambda judged, metric: ndcg(judged, metric.k, metric.gain),
     "map": lambda judged, metric: average_precision(judged, metric.min_relevant_grade, metric.k),
     "mrr": lambda judged, metric: reciprocal_rank(judged, metric.min_relevant_grade, metric.k),

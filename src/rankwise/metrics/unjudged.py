@@ -394,17 +394,18 @@ def fewest_to_flip(problems: list[UnjudgedQuery]) -> int | None:
     The largest sum with at most c relevant documents is a (max, +) convolution over the queries.
     It is computed up to a limit, which is doubled until the sign is reversed.
     """
-    difference = sum(problem.value_if_none_relevant() for problem in problems)
+    sum_if_none_relevant = sum(problem.value_if_none_relevant() for problem in problems)
     tolerance = ROUNDING * len(problems)
-    if abs(difference) <= tolerance:
+    if abs(sum_if_none_relevant) <= tolerance:
         return 0
-    if difference > 0.0:  # make it negative, so that it has to rise to 0
+    if sum_if_none_relevant > 0.0:  # make it negative, so that it has to rise to 0
         problems = [problem.negated() for problem in problems]
-    largest_difference = sum(problem.upper_bound().value for problem in problems)
-    if largest_difference < -tolerance:
+    largest_sum = sum(problem.upper_bound().value for problem in problems)
+    if largest_sum < -tolerance:
         return None
     limit = FIRST_LIMIT
     while True:
+        # entry c: the largest sum with at most c relevant documents
         largest_sums = _largest_sums_by_count(problems, limit)
         counts_that_flip = np.flatnonzero(largest_sums >= -tolerance)
         if len(counts_that_flip):

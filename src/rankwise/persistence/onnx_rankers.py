@@ -179,16 +179,16 @@ class NumericSplits(NamedTuple):
 
 def _replace_category_sets(graph: OnnxGraph, ranker: BoostedTrees, x: Tensor) -> NumericSplits:
     """Replace sets of codes, which ONNX's trees cannot compare, by indicator columns."""
-    splits_by_set = ranker.set_ > 0
+    splits_by_set = ranker.set_ > 0  # 0: the node has a threshold
     feature = ranker.feature_.copy()
     threshold = ranker.threshold_.copy()
     columns = [x]
     n_columns = ranker.n_features_in_
-    # For each set of categories add a column of 0 and 1, and compare it with 0.5.
+    # The nodes of each set of categories compare a new column of 0 and 1 with 0.5.
     for category_column in np.unique(feature[splits_by_set]):
         nodes = np.flatnonzero(splits_by_set & (ranker.feature_ == category_column))
-        set_numbers, position_of_set = np.unique(ranker.set_[nodes], return_inverse=True)
-        feature[nodes] = n_columns + position_of_set
+        set_numbers, indicator_of_node = np.unique(ranker.set_[nodes], return_inverse=True)
+        feature[nodes] = n_columns + indicator_of_node
         threshold[nodes] = 0.5
         codes = graph.take(x, [category_column])
         columns.append(_add_set_indicators(graph, ranker.sets_[set_numbers], codes))

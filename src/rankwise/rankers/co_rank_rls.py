@@ -645,12 +645,12 @@ class CoTask(HoldOutTask):
         """
         gram, moment = self.system
         weights_by_nu = []
-        smallest_alpha = 0.0
+        smallest_alpha = 0.0  # with which all systems are definite
         for nu in nus:
             A = gram + nu * self.disagreement_matrix
             rounding_error = len(A) * np.finfo(float).eps * float(np.diag(A).max())
+            w, _ = solve_shifted(A, moment, shifts=np.maximum(alphas, rounding_error))
             smallest_alpha = max(smallest_alpha, rounding_error)
-            w, _ = solve_shifted(A, moment, np.maximum(alphas, rounding_error))
             weights_by_nu.append(w.transpose(1, 2, 0))  # (n_features, n_outputs, n_alphas)
         if warn_if_raised and alphas.min() < smallest_alpha:
             warn_user(

@@ -184,7 +184,7 @@ random_state
             As in ``CoRankRLS.fit``. The weights also apply to the evaluation of held-out items.
         time : array-like of shape (n_items,), default=None
             Time of each item, as dates or numbers. Groups are then evaluated by models of earlier
-            groups only, in five blocks.
+            groups only, in five blocks; `cv` must then keep its default.
         nuisance : None
             Not supported by CoRankRLS; a value raises a ValueError.
 

@@ -354,7 +354,7 @@ nuisance_se_, nuisance_names_
             As in ``RankLogistic.fit``. The weights also apply to the evaluation of held-out items.
         time : array-like of shape (n_items,), default=None
             Time of each item, as dates or numbers. Groups are then evaluated by models of earlier
-            groups only, in five blocks.
+            groups only, in five blocks; `cv` must then keep its default.
         nuisance : array-like or data frame, default=None
             As in ``RankLogistic.fit``. Held-out items are evaluated by f(x) without the effects of
             these columns.

@@ -152,7 +152,7 @@ train_error_
             items.
         time : array-like of shape (n_items,), default=None
             Time of each item, as dates or numbers. Groups are then evaluated by models of earlier
-            groups only, in five blocks.
+            groups only, in five blocks; `cv` must then keep its default.
         nuisance : None
             Not supported by RankingPursuit; a value raises a ValueError.
 
