@@ -91,29 +91,40 @@ def spinning(n_programs: int) -> Iterator[None]:
 def measure(row: Row, size: str, repeat: int, patience: float = 0.0) -> Record:
     """Seconds and memory of both works, and whether the bar is met."""
     ours, theirs = row.prepare(size)
-    works = [ours] if theirs is None else [ours, theirs]
+    works = [ours]
+    if theirs is not None:
+        works.append(theirs)
     is_timed_often = row.unit == "s" and not row.is_long
-    peaks = [peak_of(work) if is_timed_often else None for work in works]
+    n_turns = 1
+    peaks: list[float | None] = [None for _ in works]
+    if is_timed_often:
+        n_turns = repeat
+        peaks = [peak_of(work) for work in works]
+
     busy = wait_until_idle(patience)
     turns = []
     with spinning(row.spinners):
-        for _ in range(repeat if is_timed_often else 1):
+        for _ in range(n_turns):
             figures = [figure_of(work, row.unit) for work in works]
             if theirs is None:
                 figures.append(row.limit or math.nan)
             turns.append((figures[0], figures[1] * row.scale))
     busy = max(busy, busy_cores())
-    growth = None if row.growth is None else row.growth[size]
+
+    growth = None
+    if row.growth is not None:
+        growth = row.growth[size]
+    our_figures, their_figures = zip(*turns, strict=True)
     ratio = statistics.median(ratio_of(turn, growth) for turn in turns)
     return {
         "section": row.section,
         "work": row.work,
         "against": row.against,
-        "seconds": statistics.median(turn[0] for turn in turns),
-        "seconds_against": statistics.median(turn[1] for turn in turns),
+        "seconds": statistics.median(our_figures),
+        "seconds_against": statistics.median(their_figures),
         "unit": row.unit,
         "ratio": ratio,
-        "ratio_of_shortest": ratio_of(tuple(map(min, zip(*turns, strict=True))), growth),
+        "ratio_of_shortest": ratio_of((min(our_figures), min(their_figures)), growth),
         "bar": row.bar,
         "met": ratio <= row.bar,
         "mib": peaks[0],
@@ -127,13 +138,18 @@ def figure_of(work: Work, unit: str) -> float:
     """Seconds of a work, or the number that it returns."""
     start = time.perf_counter()
     figure = work()
-    return time.perf_counter() - start if unit == "s" else float(figure)
+    seconds = time.perf_counter() - start
+    if unit == "s":
+        return seconds
+    return float(figure)
 
 
 def ratio_of(turn: tuple[float, ...], growth: float | None) -> float:
     """Ours over theirs; the slope of log time over log rows where the works differ in rows."""
     ratio = turn[0] / turn[1]
-    return ratio if growth is None else math.log(ratio) / math.log(growth)
+    if growth is None:
+        return ratio
+    return math.log(ratio) / math.log(growth)
 
 
 def peak_of(work: Work) -> float:
@@ -148,14 +164,25 @@ def peak_of(work: Work) -> float:
 def cells_of(record: Record) -> list[str]:
     """A line of the table."""
     unit = record["unit"]
-    figures = [f"{record[name]:.3g} {unit}" for name in ("seconds", "seconds_against")]
-    bar = f"{record['bar']:.2g}"
-    verdict = "met" if record["met"] else f"**missed by {record['ratio'] - record['bar']:.2g}**"
     if math.isinf(record["bar"]):
-        bar = verdict = "–"
+        bar = "–"
+        verdict = "–"
+    else:
+        bar = f"{record['bar']:.2g}"
+        verdict = "met"
+        if not record["met"]:
+            verdict = f"**missed by {record['ratio'] - record['bar']:.2g}**"
     if not record["is_idle"]:
         verdict += " †"
-    return [record["work"], record["against"], *figures, f"{record['ratio']:.2g}", bar, verdict]
+    return [
+        record["work"],
+        record["against"],
+        f"{record['seconds']:.3g} {unit}",
+        f"{record['seconds_against']:.3g} {unit}",
+        f"{record['ratio']:.2g}",
+        bar,
+        verdict,
+    ]
 
 
 def table_of(records: list[Record]) -> str:
@@ -198,7 +225,9 @@ def counts_of(records: list[Record]) -> str:
     text = f"{n_met} of {n_bars} bars met."
     n_busy = sum(not record["is_idle"] for record in records)
     if n_busy:
-        rows = "1 row was" if n_busy == 1 else f"{n_busy} rows were"
+        rows = f"{n_busy} rows were"
+        if n_busy == 1:
+            rows = "1 row was"
         text += f" † {rows} measured while other programs used the processors."
     return text
 
@@ -206,8 +235,8 @@ def counts_of(records: list[Record]) -> str:
 def commit() -> str:
     """The commit that runs, or a word where there is none."""
     command = ["git", "-C", str(FOLDER), "rev-parse", "--short", "HEAD"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return done.stdout.strip() or "unknown"
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    return process.stdout.strip() or "unknown"
 
 
 def main(arguments: list[str] | None = None) -> list[Record]:

@@ -46,8 +46,8 @@ def by_evalica(n_items: int, winner: np.ndarray, loser: np.ndarray) -> Any:
     """Minorization and maximization."""
     import evalica
 
-    said = [evalica.Winner.X] * len(winner)
-    return evalica.bradley_terry(winner.tolist(), loser.tolist(), said, limit=1000)
+    first_wins = [evalica.Winner.X] * len(winner)
+    return evalica.bradley_terry(winner.tolist(), loser.tolist(), first_wins, limit=1000)
 
 
 def by_scikit_learn(n_items: int, winner: np.ndarray, loser: np.ndarray) -> Any:

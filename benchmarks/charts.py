@@ -34,12 +34,16 @@ def draw_ratios(records: list[Record], path: Path) -> None:
     records = sorted(records, key=lambda record: record["ratio"] / record["bar"], reverse=True)
     shares = [max(record["ratio"] / record["bar"], 1e-3) for record in records]
     figure, axes = plt.subplots(figsize=(9, 0.24 * len(records) + 1), layout="constrained")
-    axes.scatter(shares, range(len(records)), c=[GOOD if s <= 1 else BAD for s in shares], s=28)
+    axes.scatter(
+        shares, range(len(records)), c=[GOOD if share <= 1 else BAD for share in shares], s=28
+    )
     axes.axvline(1, color="#444444", linewidth=1)
     axes.set_xscale("log")
     axes.margins(y=0.01)
     axes.set_yticks(
-        range(len(records)), [f"{each['work']} / {each['against']}" for each in records], fontsize=7
+        range(len(records)),
+        [f"{record['work']} / {record['against']}" for record in records],
+        fontsize=7,
     )
     axes.set_xlabel("ratio as a share of its bar (left of 1: met)")
     axes.grid(axis="x", alpha=0.3)

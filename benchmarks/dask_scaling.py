@@ -92,12 +92,12 @@ def table(rows: list[Row]) -> str:
     """Markdown table; rows a second beside those of one process without Dask."""
     lines = ["| model | workers | rows | s | times as fast as one process |", "|---" * 5 + "|"]
     for name in MODELS:
-        own = [row for row in rows if row.model == name]
-        alone = next(row.rows / row.seconds for row in own if row.workers == 0)
+        rows_of_model = [row for row in rows if row.model == name]
+        alone = next(row.rows / row.seconds for row in rows_of_model if row.workers == 0)
         lines += [
             f"| {name} | {row.workers or 'one process'} | {row.rows:,} | {row.seconds:.3g} "
             f"| {row.rows / row.seconds / alone:.2f} |"
-            for row in own
+            for row in rows_of_model
         ]
     return "\n".join(lines)
 

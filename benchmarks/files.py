@@ -39,7 +39,10 @@ def written(size: str, kind: str) -> Path:
         return path
     frame = pd.DataFrame(X.round(4), columns=[f"f{j}" for j in range(X.shape[1])])
     frame = frame.assign(y=y, qid=groups)
-    frame.to_csv(path, index=False) if kind == "csv" else frame.to_parquet(path)
+    if kind == "csv":
+        frame.to_csv(path, index=False)
+    else:
+        frame.to_parquet(path)
     return path
 
 
@@ -61,7 +64,9 @@ def model_file(is_read: bool) -> Callable[[str], tuple[Work, None]]:
         model = RankRLSCV().fit(X, y, groups)
         path = Path(FOLDER.name) / "model.rw"
         save(model, path)
-        return (lambda: load(path)) if is_read else (lambda: save(model, path)), None
+        if is_read:
+            return lambda: load(path), None
+        return lambda: save(model, path), None
 
     return prepare
 
@@ -70,7 +75,9 @@ def process(*arguments: str) -> Callable[[str], tuple[Work, None]]:
     """A program that is started; tiny for the tests: only its version."""
 
     def prepare(size: str) -> tuple[Work, None]:
-        words = ["--version"] if size == "tiny" else [*arguments]
+        words = [*arguments]
+        if size == "tiny":
+            words = ["--version"]
         command = [sys.executable, "-m", "rankwise", *words]
         options = {"check": True, "capture_output": True, "cwd": FOLDER.name}
         return lambda: subprocess.run(command, **options), None

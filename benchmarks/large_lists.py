@@ -45,8 +45,10 @@ def fit_here(learner: str, n_rows: int, n_features: int, n_trees: int) -> dict[s
 def peak_mib() -> float:
     """Most memory of this process so far; getrusage would count the one that started it, too."""
     status = Path("/proc/self/status").read_text(encoding="utf-8")
-    found = re.search(r"VmHWM:\s+(\d+)", status)
-    return int(found[1]) / 1024 if found else math.nan
+    peak_line = re.search(r"VmHWM:\s+(\d+)", status)
+    if peak_line is None:
+        return math.nan
+    return int(peak_line[1]) / 1024
 
 
 @cache
@@ -54,14 +56,16 @@ def fit_alone(learner: str, n_rows: int, n_features: int, n_trees: int) -> dict[
     """The same in a process of its own."""
     arguments = [learner, *map(str, (n_rows, n_features, n_trees))]
     command = [sys.executable, "-m", "benchmarks.large_lists", *arguments]
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-    figures: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    process = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    figures: dict[str, float] = json.loads(process.stdout.splitlines()[-1])
     return figures
 
 
 def figure(learner: str, shapes: dict[str, tuple[int, int]], name: str, size: str) -> Work:
     """A work that returns seconds or memory of a fit; each fit runs once."""
-    n_trees = 0 if learner == "auto" else N_TREES[size]
+    n_trees = N_TREES[size]
+    if learner == "auto":
+        n_trees = 0
     return lambda: fit_alone(learner, *shapes[size], n_trees)[name]
 
 

@@ -28,12 +28,12 @@ def made_files(size: str) -> tuple[Path, list[str]]:
 
 
 @cache
-def figures(engine: str, what: str, size: str) -> dict[str, float]:
+def figures(engine: str, task: str, size: str) -> dict[str, float]:
     """Processor time and memory of reading, or of training."""
-    found: dict[str, float] | None = measure(engine, *made_files(size), what)
-    if found is None:
-        raise RuntimeError(f"{engine} could not {what} the files: see the message above.")
-    return found
+    figures_of_engine: dict[str, float] | None = measure(engine, *made_files(size), task)
+    if figures_of_engine is None:
+        raise RuntimeError(f"{engine} could not {task} the files: see the message above.")
+    return figures_of_engine
 
 
 def beside_reading(engine: str) -> Callable[[str], Works]:

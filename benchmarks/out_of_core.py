@@ -85,11 +85,11 @@ def measure(gigabytes: float, chunks: int, folder: str | None) -> dict[str, Any]
         write_file(path, gigabytes * 1e9)
         writing = time.perf_counter() - start
         command = [sys.executable, "-m", "benchmarks.out_of_core", "--train", str(path)]
-        done = subprocess.run(
+        process = subprocess.run(
             [*command, "--chunks", str(chunks)], check=True, stdout=subprocess.PIPE, text=True
         )
-        found: dict[str, Any] = json.loads(done.stdout)
-        return {"gigabytes": os.path.getsize(path) / 1e9, "seconds_writing": writing, **found}
+        figures: dict[str, Any] = json.loads(process.stdout)
+        return {"gigabytes": os.path.getsize(path) / 1e9, "seconds_writing": writing, **figures}
 
 
 def table(rows: list[dict[str, Any]]) -> str:

@@ -52,7 +52,8 @@ def one_alpha_with_groups(size: str) -> Works:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((n_items, 10))
     y = rng.standard_normal(n_items)
-    groups = np.arange(n_items) // (n_items // 20 if size == "tiny" else 30)
+    group_size = {"tiny": 3, "short": 30, "full": 30}[size]
+    groups = np.arange(n_items) // group_size
     ridge = KernelRidge(alpha=0.1, kernel="rbf", gamma=GAMMA)
     rls = RankRLS(kernel="rbf", gamma=GAMMA)
     return lambda: rls.fit(X, y, groups), lambda: ridge.fit(X, y)
@@ -97,7 +98,9 @@ def primal(order: str, offset: float = 0.0, dtype: str = "float64") -> Callable[
         }[size]
         rng = np.random.default_rng(0)
         X = rng.standard_normal((n_rows, n_features))
-        items = (X + offset).astype(dtype) if offset or dtype != "float64" else X
+        items = X
+        if offset or dtype != "float64":
+            items = (X + offset).astype(dtype)
         y = rng.integers(0, 5, n_rows).astype(float)
         groups = {
             "one list": lambda: None,
@@ -146,7 +149,7 @@ def _curved_list(size: str) -> tuple[np.ndarray, np.ndarray]:
 def unscored_rows(size: str) -> Works:
     """Two Gaussian views on random bases, 1,000 scored rows and many or few unscored ones."""
     few, many = UNSCORED[size]
-    n_basis = 5 if size == "tiny" else 100
+    n_basis = {"tiny": 5, "short": 100, "full": 100}[size]
 
     def fit(n_unscored: int) -> Work:
         rng = np.random.default_rng(0)

@@ -81,22 +81,23 @@ def lightgbm_example() -> Data:
     folder = os.environ.get("RANKWISE_DATA")
     if folder is None:
         raise DataMissing("set RANKWISE_DATA to the folder of the data sets")
-    rows, sizes = (
-        find_data(folder, f"lightgbm_rank/{name}")[0]
-        for name in ("rank.train.gz", "rank.train.query.gz")
+    rows_path, sizes_path = find_data(
+        folder, "lightgbm_rank/rank.train.gz", "lightgbm_rank/rank.train.query.gz"
     )
-    found = read_letor(rows, n_features=300, sparse=False)
-    with gzip.open(sizes, "rt") as file:
-        counts = [int(line) for line in file]
-    return found.X, found.y, np.repeat(np.arange(len(counts)), counts)
+    rows = read_letor(rows_path, n_features=300, sparse=False)
+    with gzip.open(sizes_path, "rt") as file:
+        group_sizes = [int(line) for line in file]
+    return rows.X, rows.y, np.repeat(np.arange(len(group_sizes)), group_sizes)
 
 
 @cache
 def data_of(name: str, size: str) -> Data:
     """A data set by its name in the table."""
     if name == EXAMPLE:
-        data = lightgbm_example()
-        return data if size == "full" else tuple(array[:400] for array in data)
+        X, y, groups = lightgbm_example()
+        if size == "full":
+            return X, y, groups
+        return X[:400], y[:400], groups[:400]
     return queries(SHAPES[size])
 
 

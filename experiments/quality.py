@@ -103,8 +103,8 @@ def cadata_splits(data, n=4000, n_folds=5, length=100):
     rng = np.random.default_rng(0)
     folds = np.array_split(rng.permutation(len(table)), n_folds)
     for k, test in enumerate(folds):
-        others = np.concatenate(folds[:k] + folds[k + 1 :])
-        train = rng.permutation(others)[:n]
+        training_folds = np.concatenate(folds[:k] + folds[k + 1 :])
+        train = rng.permutation(training_folds)[:n]
         one_group = np.zeros(n, int)
         lists = np.arange(len(test)) // length
         yield Split(X[train], y[train], one_group, X[test], y[test], lists)

@@ -122,23 +122,38 @@ def read_sentences(data):
                     yield [make_graph(sentence, *pair) for pair in pairs], y
 
 
+def character_spans(entity):
+    """First and last character of each piece of an entity, such as "3-7,12-15"."""
+    spans = []
+    for span in entity.get("charOffset").split(","):
+        start, end = span.split("-")
+        spans.append((int(start), int(end)))
+    return spans
+
+
 def make_graph(sentence, first, second):
     """Words in their order; the two proteins, and each word before, between or after them."""
-    spans = {
-        name: [[int(n) for n in part.split("-")] for part in entity.get("charOffset").split(",")]
-        for name, entity in (("first", first), ("second", second))
+    spans_of_proteins = [character_spans(first), character_spans(second)]
+    protein_starts = sorted(spans[0][0] for spans in spans_of_proteins)
+    other_starts = {
+        character_spans(entity)[0][0]
+        for entity in sentence.iter("entity")
+        if entity not in (first, second)
     }
-    other_entities = [entity for entity in sentence.iter("entity") if entity not in (first, second)]
-    starts = {entity.get("charOffset").split("-")[0] for entity in other_entities}
-    ends = sorted(parts[0][0] for parts in spans.values())
     labels = []
     for word in re.finditer(r"\w+|[^\w\s]", sentence.get("text")):
-        at = word.start()
-        if any(start <= at <= end for parts in spans.values() for start, end in parts):
+        position = word.start()
+        is_protein = any(
+            start <= position <= end for spans in spans_of_proteins for start, end in spans
+        )
+        if is_protein:
             labels.append("PROTEIN")
-        else:
-            text = "OTHER" if str(at) in starts else word[0].lower()
-            labels.append(f"{text} {sum(at > end for end in ends)}")
+            continue
+        text = word[0].lower()
+        if position in other_starts:
+            text = "OTHER"
+        n_proteins_before = sum(position > start for start in protein_starts)
+        labels.append(f"{text} {n_proteins_before}")
     return Graph(labels, np.eye(len(labels), k=1))
 
 

@@ -42,9 +42,10 @@ class Times(NamedTuple):
 
 def join(fold):
     """Training and validation part together."""
-    parts = fold.train, fold.validation
     return RankingData(
-        *(np.concatenate(pair) for pair in zip(*(p[:3] for p in parts), strict=True))
+        np.concatenate([fold.train.X, fold.validation.X]),
+        np.concatenate([fold.train.y, fold.validation.y]),
+        np.concatenate([fold.train.groups, fold.validation.groups]),
     )
 
 

@@ -81,8 +81,12 @@ def measure(method, kernels, train, test):
 
     With many more features than parses, the kernel matrix is all that is needed.
     """
-    y = train.y - train.y.mean() if method.is_centered else train.y
-    groups = train.groups if method.uses_groups else None
+    y = train.y
+    if method.is_centered:
+        y = y - y.mean()
+    groups = None
+    if method.uses_groups:
+        groups = train.groups
     model = method.learner(kernel="precomputed", **method.options)
     lowest = np.inf
     chosen = None
@@ -116,7 +120,9 @@ def _cross_validate(model, K, y, groups, method):
     """Disagreement error of each alpha, by 10-fold cross-validation over sentences."""
     held_out = np.empty((len(y), len(method.alphas)))
     for train, test in GroupKFold(10).split(K, y, groups):
-        train_groups = groups[train] if method.uses_groups else None
+        train_groups = None
+        if method.uses_groups:
+            train_groups = groups[train]
         path = model.path(K[np.ix_(train, train)], y[train], train_groups, alphas=method.alphas)
         held_out[test] = path.predict(K[np.ix_(test, train)])
     return disagreement_error(y, held_out, groups, tied_scores="wrong")

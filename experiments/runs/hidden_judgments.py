@@ -120,6 +120,12 @@ def compare_new(qrels, runs, depth):
             )
     bias, by_zero, by_removal, is_robust = np.array(outcomes).T
     is_robust = is_robust.astype(bool)
+    right_if_robust = None
+    if is_robust.any():
+        right_if_robust = by_zero[is_robust].mean()
+    right_if_not_robust = None
+    if not is_robust.all():
+        right_if_not_robust = by_zero[~is_robust].mean()
     return [
         depth,
         len(outcomes),
@@ -127,8 +133,8 @@ def compare_new(qrels, runs, depth):
         by_zero.mean(),
         by_removal.mean(),
         int(is_robust.sum()),
-        by_zero[is_robust].mean() if is_robust.any() else None,
-        by_zero[~is_robust].mean() if not is_robust.all() else None,
+        right_if_robust,
+        right_if_not_robust,
     ]
 
 

@@ -65,8 +65,11 @@ def split(shape, leave, seed):
     sides = []
     for n, is_new in zip(shape, (leave != "columns", leave != "rows"), strict=True):
         order = rng.permutation(n)
-        cut = n // 5 if is_new else 0
-        sides.append((np.sort(order[cut:]), np.sort(order[:cut] if is_new else order)))
+        if is_new:
+            n_new = n // 5
+            sides.append((np.sort(order[n_new:]), np.sort(order[:n_new])))
+        else:
+            sides.append((np.sort(order), np.sort(order)))
     return sides
 
 

@@ -132,10 +132,10 @@ def main(arguments=None):
             continue
         repeats = options.repeats if len(X) <= LARGE and not options.short else 1
         taus, seconds = cross_validate(X, Y, repeats)
-        means = [f"{np.mean(each):.3f} ± {np.std(each):.3f}" for each in taus.values()]
+        means = [f"{np.mean(values):.3f} ± {np.std(values):.3f}" for values in taus.values()]
         rows.append([name, len(X), Y.shape[1], *means, *seconds.values()])
-        print(" | ".join([str(each) for each in rows[-1][:-4]]),
-              *(f"| {each:.2g}" for each in seconds.values()), flush=True)  # fmt: skip
+        print(" | ".join([str(values) for values in rows[-1][:-4]]),
+              *(f"| {values:.2g}" for values in seconds.values()), flush=True)  # fmt: skip
     header = ["set", "instances", "labels", "linear", "Gaussian", "pairwise", "forest",
               *(f"s a fold\n{name}" for name in METHODS)]  # fmt: skip
     print_table("Label ranking: Kendall's tau, mean and sd over folds", header, rows, digits=2)

@@ -66,7 +66,9 @@ def by_mean_rating(Y):
 def held_out(X, Z, Y, leave):
     """For each fold, concordance of the model and of the mean ratings (nan for new items)."""
     K = Z @ Z.T / (Z**2).sum(axis=1).mean() + np.eye(len(Z))
-    is_complete = not np.isnan(Y).any()
+    cv = FOLDS
+    if not np.isnan(Y).any():
+        cv = "auto"
     for rows, columns, hidden in splits(Y.shape, leave, FOLDS):
         is_training = ~np.isnan(Y) & ~hidden
         rows = rows[is_training[np.ix_(rows, columns)].any(axis=1)]
@@ -74,7 +76,7 @@ def held_out(X, Z, Y, leave):
         search = ConditionalRankRLSCV(
             ALPHAS,
             leave=leave,
-            cv="auto" if is_complete else FOLDS,
+            cv=cv,
             scoring="concordance",
             tol=1e-4,
             column_kernel="precomputed",
@@ -84,11 +86,11 @@ def held_out(X, Z, Y, leave):
             warnings.simplefilter("ignore")
             search.fit(X[rows], K[np.ix_(columns, columns)], training_Y)
         truth = np.where(hidden, Y, np.nan)
-        base = np.where(hidden, np.nan, Y)
-        yield (
-            concordance(truth, search.predict(X, K[:, columns])),
-            concordance(truth, by_mean_rating(base)) if leave == "rows" else np.nan,
-        )
+        by_model = concordance(truth, search.predict(X, K[:, columns]))
+        by_mean = np.nan
+        if leave == "rows":
+            by_mean = concordance(truth, by_mean_rating(np.where(hidden, np.nan, Y)))
+        yield by_model, by_mean
 
 
 def main(arguments=None):
