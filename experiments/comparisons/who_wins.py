@@ -90,7 +90,9 @@ def read_pokemon(folder, has_side):
     won = (battles["Winner"] == battles["First_pokemon"]).to_numpy()
     if not has_side:
         swap = np.random.default_rng(0).random(len(won)) < 0.5
-        first, second = np.where(swap, second, first), np.where(swap, first, second)
+        first_before_swap = first
+        first = np.where(swap, second, first)
+        second = np.where(swap, first_before_swap, second)
         won = won ^ swap
     return Matches(items.drop(columns=["#", "Name"]), first, second, won, has_side=has_side)
 
@@ -394,16 +396,16 @@ def outer_splits(name, matches, n_folds):
 def evaluate_set(name, matches, n_folds):
     """Rows of the table, and remarks."""
     results = {learner: [] for learner in LEARNERS}
-    orders = []
-    tests = []
-    news = []
     seconds = dict.fromkeys(LEARNERS, 0.0)
+    orders = []  # differences of the best order of AutoRanker
+    test_rows_of_folds = []
+    n_new_of_folds = []
     remarks = []
     for train_rows, test_rows, n_new in outer_splits(name, matches, n_folds):
         train = matches.take(train_rows)
         test = matches.take(test_rows)
-        tests.append(test_rows)
-        news.append(n_new)
+        test_rows_of_folds.append(test_rows)
+        n_new_of_folds.append(n_new)
         for learner, fit in LEARNERS.items():
             start = time.process_time()
             predict, model = fit(train)
@@ -414,8 +416,8 @@ def evaluate_set(name, matches, n_folds):
                 orders.append(difference)
                 explained = {key: round(value, 3) for key, value in model.explained_.items()}
                 remarks.append(f"{name}: explained_ {explained}; {model.notes_[-1]}")
-    rows = np.concatenate(tests)
-    n_new = np.concatenate(news)
+
+    rows = np.concatenate(test_rows_of_folds)
     probabilities = {learner: np.concatenate(values) for learner, values in results.items()}
     if name == "atp":
         probabilities["Elo, match by match"] = follow_elo(matches, rows)
@@ -423,13 +425,13 @@ def evaluate_set(name, matches, n_folds):
     if matches.probability is not None:
         probabilities[TRUTH] = matches.probability[rows]
         seconds[TRUTH] = 0.0
-    lines = []
-    kinds = [("both", n_new == 2), ("one", n_new == 1), ("known", n_new == 0)]
+
+    n_new = np.concatenate(n_new_of_folds)
     order = np.concatenate(orders)
-    for kind, is_kind in kinds:
-        if not is_kind.any():
-            continue
-        lines += kind_rows(name, kind, matches, rows, is_kind, probabilities, order, seconds)
+    lines = []
+    for kind, is_kind in (("both", n_new == 2), ("one", n_new == 1), ("known", n_new == 0)):
+        if is_kind.any():
+            lines += kind_rows(name, kind, matches, rows, is_kind, probabilities, order, seconds)
     return lines, remarks
 
 
