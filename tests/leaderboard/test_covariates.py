@@ -14,7 +14,7 @@ from rankwise.leaderboard import rate, rate_groups
 from rankwise.leaderboard.algebra import leave_comparison_out, rating_system
 from rankwise.leaderboard.algebra.alpha_selection import leave_one_out_errors
 from rankwise.leaderboard.algebra.comparison_counts import ComparisonCounts
-from rankwise.leaderboard.algebra.comparison_design import TINY
+from rankwise.leaderboard.algebra.comparison_design import TINY_PENALTY
 from rankwise.leaderboard.algebra.rating_system import RatingSystem
 from rankwise.leaderboard.covariates import covariate_columns
 
@@ -40,7 +40,7 @@ def refit(data, Z, alpha, kept, X=None, shift=None):
     w, y = data.weight[kept], data.outcome[kept]
     p, W = items.shape[1], data.weight.sum()
     shift = alpha * W if shift is None else shift
-    penalty = np.r_[np.full(p, shift), np.full(Z.shape[1], TINY * W)]
+    penalty = np.r_[np.full(p, shift), np.full(Z.shape[1], TINY_PENALTY * W)]
     u = np.linalg.solve(D.T @ (w[:, None] * D) + np.diag(penalty), D.T @ (w * y))
     ratings = items @ u[:p]
     return ratings - ratings.mean(), u[p:]
@@ -83,7 +83,7 @@ def test_leaving_out_with_covariates_equals_refits(n_features, clustered):
     ]
     n_units = len(changes)
     V = (n_units - 1) / n_units * np.transpose(changes) @ changes
-    found = np.vstack([board.spread.root, board.spread.effects])
+    found = np.vstack([board.spread.root, board.spread.effects_root])
     np.testing.assert_allclose(found @ found.T, V, atol=1e-7 * V.max())
     errors = np.sqrt(V.diagonal()[6:]) / control.scale
     np.testing.assert_allclose([effect.error for effect in board.effects], errors, rtol=1e-5)

@@ -108,11 +108,11 @@ def test_scales_are_chosen_on_later_comparisons():
 def test_ratings_fade_to_the_constant_after_the_last_day():
     board = rate(games(4, drift=1.0), scales=SCALES, **IN_CONTEXT)
     later, much_later, never = (board.at(3 + d).ratings for d in (2.0, 1e4, 1e5))
-    values = board.fitted.system.component_values(board.fitted.unknowns)
+    values = board.fitted.system.term_values(board.fitted.unknowns)
     np.testing.assert_allclose(much_later, never, atol=1e-12)
     parts = board.parts
-    phi = parts.weights_at() * 1.0
-    phi[1 : 1 + len(parts.knots)] *= np.exp(-2.0 / parts.tau)
+    phi = parts.term_weights_at() * 1.0
+    phi[1 : 1 + len(parts.knots)] *= np.exp(-2.0 / parts.decay_time)
     np.testing.assert_allclose(later, centered(values @ phi), atol=1e-9)
 
 

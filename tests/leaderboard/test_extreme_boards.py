@@ -9,7 +9,7 @@ import pytest
 from rankwise.datasets import PairData
 from rankwise.leaderboard import backtest, rate, rate_groups
 from rankwise.leaderboard.models.dynamic import FIRST_SCALES
-from rankwise.leaderboard.models.rating_components import PriorScales
+from rankwise.leaderboard.models.rating_terms import PriorScales
 
 N_ITEMS, N_GAMES = 5, 40
 RNG = np.random.default_rng(0)

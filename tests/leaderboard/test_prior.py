@@ -55,7 +55,7 @@ def test_votes_left_out_are_foreseen_as_by_refits():
     data, _ = votes(n_votes=30)
     B, both = priors()
     _, read = read_prior(both, data)
-    model = LeastSquares(ComparisonCounts.of(data), prior_ratings=read.basis)
+    model = LeastSquares(ComparisonCounts.of(data), prior_ratings=read.orthogonal_basis)
     squares = []
     for k in range(data.n_pairs):
         kept = np.arange(data.n_pairs) != k

@@ -81,7 +81,7 @@ def test_the_gap_without_each_vote_is_that_of_a_refit(options):
         gap = board.ratings[a] - board.ratings[b] + case.lead - 1e9
         assert case.lead < before
         np.testing.assert_allclose(gap, ratings[a] - ratings[b], atol=1e-6)
-    np.testing.assert_allclose(case.inverse, case.inverse.T, atol=1e-9)
+    np.testing.assert_allclose(case.inverse_gram, case.inverse_gram.T, atol=1e-9)
 
 
 def test_many_like_votes_go_at_once_and_the_order_turns():

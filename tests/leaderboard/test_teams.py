@@ -179,8 +179,8 @@ def test_the_rows_of_changing_teams_are_sums_over_their_members():
     model = board.fitted
     rows = side_rows(board.comparisons)
     np.testing.assert_array_equal(rows.toarray(), D)
-    values = model.system.component_values(model.unknowns)
-    phi = model.rating_components.weights(board.comparisons.times, np.zeros((0, 30), int))
+    values = model.system.term_values(model.unknowns)
+    phi = model.rating_terms.term_weights(board.comparisons.times, np.zeros((0, 30), int))
     margins = (phi.toarray() * (D @ values)).sum(axis=1)
     order = np.argsort(model.counts.cell)
     sign = np.where(board.comparisons.first < board.comparisons.second, 1, -1)

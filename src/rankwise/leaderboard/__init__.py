@@ -14,7 +14,7 @@ from rankwise.leaderboard.inference.pair_suggestions import NextPairs, Suggested
 from rankwise.leaderboard.inference.posterior import RatingPosterior, fit_posterior
 from rankwise.leaderboard.inference.robustness import VotesToFlip
 from rankwise.leaderboard.judges import Judge
-from rankwise.leaderboard.models.rating_components import PriorScales
+from rankwise.leaderboard.models.rating_terms import PriorScales
 from rankwise.leaderboard.prior import Prior
 from rankwise.leaderboard.rating import rate, rate_groups
 from rankwise.leaderboard.score_board import TaskLeaderboard

@@ -173,10 +173,10 @@ def board_probabilities(board: Leaderboard, later: PairData) -> Array:
     side_weights = side_rows(later) @ board_item_of
 
     model = board.fitted
-    level_codes = None
+    context_codes = None
     if isinstance(model, DynamicBradleyTerry):
-        level_codes = model.rating_components.level_codes_of(later)
-    margins = predict_margins(model, side_weights, later.times, level_codes)
+        context_codes = model.rating_terms.encode_contexts(later)
+    margins = predict_margins(model, side_weights, later.times, context_codes)
     advantage = side_advantage(board.effects) / board.scale.factor
     return board.chances.of(margins + advantage)
 

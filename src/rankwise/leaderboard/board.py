@@ -51,7 +51,7 @@ from rankwise.leaderboard.models.base import RatingModel
 from rankwise.leaderboard.models.bradley_terry import BradleyTerry
 from rankwise.leaderboard.models.dynamic import DynamicBradleyTerry
 from rankwise.leaderboard.models.least_squares_model import LeastSquares
-from rankwise.leaderboard.models.rating_components import PriorScales, RatingComponents
+from rankwise.leaderboard.models.rating_terms import PriorScales, RatingTerms
 from rankwise.leaderboard.prior import Prior
 from rankwise.leaderboard.ranked_board import RankedBoard
 from rankwise.leaderboard.rating_scale import RatingScale
@@ -310,11 +310,11 @@ class Leaderboard(RankedBoard):
     def _team_margin(self, a: Side, b: Side) -> RatingDifference:
         """Expected margin of a team over another one."""
         item_weights = self.contrast(a, b)
-        unknown_weights = self.fitted.contrast_of_unknowns(item_weights)
-        value = self.scale.factor * float(unknown_weights @ self.fitted.unknowns)
-        if self.spread is None or self.spread.unknowns is None:
+        weights_of_unknowns = self.fitted.weights_of_unknowns(item_weights)
+        value = self.scale.factor * float(weights_of_unknowns @ self.fitted.unknowns)
+        if self.spread is None or self.spread.unknowns_root is None:
             return RatingDifference(value, low=None, high=None)
-        error = float(np.linalg.norm(unknown_weights @ self.spread.unknowns))
+        error = float(np.linalg.norm(weights_of_unknowns @ self.spread.unknowns_root))
         return self._with_interval(value, self.spread, error)
 
     def _with_interval(
@@ -556,10 +556,10 @@ class Leaderboard(RankedBoard):
         return fit_board_chances(self.fitted)
 
     @property
-    def parts(self) -> RatingComponents | None:
+    def parts(self) -> RatingTerms | None:
         """Components of the ratings of a board with time or context."""
         if isinstance(self.fitted, DynamicBradleyTerry):
-            return self.fitted.rating_components
+            return self.fitted.rating_terms
         return None
 
     @property

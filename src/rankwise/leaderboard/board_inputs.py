@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from rankwise.arrays import Array, Indices
 from rankwise.leaderboard.board_types import Label
 from rankwise.leaderboard.covariates import Covariates
-from rankwise.leaderboard.models.rating_components import PriorScales
+from rankwise.leaderboard.models.rating_terms import PriorScales
 from rankwise.leaderboard.prior import Priors
 from rankwise.leaderboard.rating_scale import RatingScale
 
@@ -29,7 +29,7 @@ class ModelInputs:
     alpha : float, "auto" or None
         Regularization.
     scales : PriorScales or None
-        Standard deviations of the components of a rating that depends on time or context.
+        Standard deviations of the terms of a rating that depends on time or context.
     half_life : float or None
         Half-life of rating changes.
     features : ndarray of shape (n_items, n_features) or None

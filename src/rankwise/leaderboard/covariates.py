@@ -178,7 +178,7 @@ def effect_table(
             Effect(name, value, error=None, low=None, high=None)
             for name, value in zip(covariates.names, values, strict=True)
         )
-    errors = (np.linalg.norm(spread.effects, axis=1) / covariates.scale).tolist()
+    errors = (np.linalg.norm(spread.effects_root, axis=1) / covariates.scale).tolist()
     quantile = spread.quantile((1 + confidence) / 2)
     table = []
     for name, value, error in zip(covariates.names, values, errors, strict=True):

@@ -60,8 +60,8 @@ class Chances(NamedTuple):
         """Probabilities of win, draw and loss, of shape (n, 3)."""
         log_odds = self.slope * margins + self.side
         if self.theta is None:
-            return OutcomeLikelihood(has_parameter=False).probabilities(log_odds, 0.0)
-        return OutcomeLikelihood(has_parameter=True).probabilities(log_odds, self.theta)
+            return OutcomeLikelihood(has_tie_parameter=False).probabilities(log_odds, 0.0)
+        return OutcomeLikelihood(has_tie_parameter=True).probabilities(log_odds, self.theta)
 
 
 def fit_chances(
@@ -79,7 +79,7 @@ def fit_chances(
         Whether the advantage of the first side is estimated; it is 0 otherwise.
     """
     has_ties = bool((outcome == 0).any() and (outcome != 0).any())
-    likelihood = OutcomeLikelihood(has_parameter=has_ties)
+    likelihood = OutcomeLikelihood(has_tie_parameter=has_ties)
 
     def chances_of(parameters: Array) -> Chances:
         """Curve for [log slope, side, θ]; parameters that are not estimated have no effect."""
@@ -111,13 +111,13 @@ def fit_board_chances(model: RatingModel) -> Chances:
     outcome = np.sign(counts.target)
     margins = model.margins()[counts.pair]
     curve = model.outcome_curve
-    if curve is not None and curve.likelihood.has_parameter:
+    if curve is not None and curve.likelihood.has_tie_parameter:
         return Chances(theta=curve.theta)
     if curve is not None:  # log odds; only the share of ties is missing
         return fit_chances(margins, outcome, counts.outcome_weight, slope=False)
 
     leave_one_out = model.leave_one_out()
-    if leave_one_out is not None and not leave_one_out.system.is_huge:
+    if leave_one_out is not None and not leave_one_out.system.exceeds_covariance_limit:
         margins = counts.target - leave_one_out.held_out_residuals
     return fit_chances(margins, outcome, counts.outcome_weight)
 
@@ -126,7 +126,7 @@ def predict_margins(
     model: RatingModel,
     side_weights: sp.csr_array,
     times: AnyArray | None = None,
-    level_codes: Indices | None = None,
+    context_codes: Indices | None = None,
 ) -> Array:
     """Expected margins of games without covariates.
 
@@ -139,11 +139,11 @@ def predict_margins(
         with the mean rating.
     times : ndarray of shape (n_games,), optional
         Times, for a board with time.
-    level_codes : ndarray of shape (n_contexts, n_games), optional
+    context_codes : ndarray of shape (n_contexts, n_games), optional
         Levels of the contexts, for a board with time or context.
     """
-    if isinstance(model, DynamicBradleyTerry) and level_codes is not None:
-        return model.margins_of(side_weights, times, level_codes)
+    if isinstance(model, DynamicBradleyTerry) and context_codes is not None:
+        return model.margins_of(side_weights, times, context_codes)
 
     # Ratings have the mean 0 in each component; the sums of teams of different sizes need the mean.
     means = component_means(model)
@@ -178,8 +178,8 @@ def predict_games(
     side_weights.resize(n_games, n_items + 1)
     if isinstance(model, DynamicBradleyTerry):
         times = _game_times(model, time, n_games)
-        level_codes = _game_levels(model, context, n_games, is_one_game)
-        return predict_margins(model, side_weights, times, level_codes)
+        context_codes = _game_levels(model, context, n_games, is_one_game)
+        return predict_margins(model, side_weights, times, context_codes)
     if time is not None or context is not None:
         raise ValueError("the board was made without time= and context=; leave them out.")
     return predict_margins(model, side_weights)
@@ -215,7 +215,7 @@ def _game_times(
     model: DynamicBradleyTerry, time: Moment | ArrayLike | None, n_games: int
 ) -> AnyArray | None:
     """Time of each game, the last one of the board by default; None for a board without time."""
-    board_times = model.rating_components.times
+    board_times = model.rating_terms.times
     if board_times is None:
         return None
     if time is None:
@@ -230,15 +230,15 @@ def _game_levels(
     model: DynamicBradleyTerry, context: Contexts, n_games: int, is_one_game: bool
 ) -> Indices:
     """Level of each context in each game, of shape (n_contexts, n_games)."""
-    components = model.rating_components
+    terms = model.rating_terms
     if is_one_game or not isinstance(context, Mapping):
-        levels_by_game = [components.selected_levels(context)] * n_games
+        levels_by_game = [terms.codes_of_levels(context)] * n_games
     else:
         labels_by_context = {name: np.asarray(labels).tolist() for name, labels in context.items()}
         levels_by_game = []
         for game in range(n_games):
             label_of = {name: labels[game] for name, labels in labels_by_context.items()}
-            levels_by_game.append(components.selected_levels(label_of))
+            levels_by_game.append(terms.codes_of_levels(label_of))
     return np.array(levels_by_game, np.intp).reshape(n_games, -1).T
 
 

@@ -134,7 +134,7 @@ def fit_model(data: PairData, inputs: ModelInputs) -> RatingModel:
     """
     covariates = inputs.covariates
     X = inputs.features
-    prior_ratings = None if inputs.priors is None else inputs.priors.basis
+    prior_ratings = None if inputs.priors is None else inputs.priors.orthogonal_basis
     is_dynamic = data.times is not None or bool(data.contexts)
     if is_dynamic:
         if covariates.names:

@@ -73,7 +73,7 @@ class Priors(NamedTuple):
     columns : ndarray of shape (n_items, n_priors)
         B, each column with mean 0 and standard deviation 1 over the items that it rates; 0 for the
         other items.
-    basis : ndarray of shape (n_items, rank)
+    orthogonal_basis : ndarray of shape (n_items, rank)
         Orthogonal basis of the centered columns; equal priors are one.
     note : str
         Items that the priors do not rate.
@@ -83,7 +83,7 @@ class Priors(NamedTuple):
 
     names: tuple[str, ...]
     columns: Array
-    basis: Array
+    orthogonal_basis: Array
     note: str
     table: dict[str, AnyArray]
 

@@ -70,7 +70,7 @@ def read_prior(prior: PriorArgument, data: PairData) -> tuple[PairData, Priors]:
     priors_of_board = Priors(
         names=tuple(names),
         columns=columns,
-        basis=_orthogonal_basis(columns),
+        orthogonal_basis=_orthogonal_basis(columns),
         note="; ".join(notes),
         table=table,
     )

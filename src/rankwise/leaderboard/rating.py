@@ -34,7 +34,7 @@ from rankwise.leaderboard.model_choice import (
     fit_model,
 )
 from rankwise.leaderboard.models.base import RatingModel
-from rankwise.leaderboard.models.rating_components import PriorScales
+from rankwise.leaderboard.models.rating_terms import PriorScales
 from rankwise.leaderboard.prior_reader import PriorArgument, read_prior
 from rankwise.leaderboard.rating_scale import make_scale
 from rankwise.runtime.threads import single_threaded

@@ -58,14 +58,14 @@ class RatingScale:
 
     def convert_covariance(self, covariance: CovarianceRoot) -> CovarianceRoot:
         """Convert a covariance of the model; the anchor has no error."""
-        unknowns = covariance.unknowns
-        if unknowns is not None and self.factor != 1.0:
-            unknowns = self.factor * unknowns
+        unknowns_root = covariance.unknowns_root
+        if unknowns_root is not None and self.factor != 1.0:
+            unknowns_root = self.factor * unknowns_root
         return replace(
             covariance,
             root=self.convert_differences(covariance.root.T).T,
-            effects=self.factor * covariance.effects,
-            unknowns=unknowns,
+            effects_root=self.factor * covariance.effects_root,
+            unknowns_root=unknowns_root,
         )
 
 

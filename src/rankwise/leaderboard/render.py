@@ -200,7 +200,7 @@ def _column_notes(board: Leaderboard) -> list[str]:
     """Return the meaning of the columns."""
     lines = []
     leave_one_out = board.fitted.leave_one_out()
-    if board.judges and leave_one_out is not None and leave_one_out.system.is_huge:
+    if board.judges and leave_one_out is not None and leave_one_out.system.exceeds_covariance_limit:
         lines.append("judges are compared with ratings that include their own votes")
     if board.intervals:
         confidence = f"{100 * board.confidence:g}%"

@@ -19,7 +19,7 @@ from rankwise.leaderboard.render import (
     rating_digits,
     separate_unranked,
 )
-from rankwise.leaderboard.score_notes import unit_noun
+from rankwise.leaderboard.score_notes import tasks_or_families
 from rankwise.validation import check_option
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def board_tables(board: TaskLeaderboard) -> list[TextTable]:
     task_table = TextTable(
         _TASK_HEADER,
         _task_rows(board, digits),
-        title=f"{unit_noun(board)} with the largest share of the squared errors",
+        title=f"{tasks_or_families(board)} with the largest share of the squared errors",
         notes=board_footnotes(board),
     )
     return [model_table, task_table]
@@ -137,7 +137,7 @@ def _source_text(board: TaskLeaderboard) -> str:
     if board.options.tasks == "fixed":
         method = "intervals for these tasks only, from repeated scores"
     else:
-        method = f"jackknife over {n_units} {unit_noun(board)}"
+        method = f"jackknife over {n_units} {tasks_or_families(board)}"
     n_tasks = len(board.rated_table.tasks)
     return f"{len(board)} models × {n_tasks} tasks; {method}"
 

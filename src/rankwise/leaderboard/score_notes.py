@@ -57,7 +57,7 @@ def score_notes(board: TaskLeaderboard) -> tuple[str, ...]:
     return tuple(message for check in checks for message in check(board))
 
 
-def unit_noun(board: TaskLeaderboard) -> str:
+def tasks_or_families(board: TaskLeaderboard) -> str:
     """Return what is left out: "tasks" or "families"."""
     if board.rated_table.families is None:
         return "tasks"
@@ -79,7 +79,7 @@ def _component_warning(board: TaskLeaderboard) -> Iterator[str]:
 def _few_tasks_warning(board: TaskLeaderboard) -> Iterator[str]:
     n_units = board.design.n_units
     if board.options.tasks == "sample" and n_units < FEW_TASKS:
-        noun = unit_noun(board)
+        noun = tasks_or_families(board)
         width = _relative_width(n_units, board.confidence)
         ratio = width / _relative_width(10, board.confidence)
         yield (
@@ -195,7 +195,7 @@ def _reversed_tasks_warning(board: TaskLeaderboard) -> Iterator[str]:
     if reversed_units:
         yield (
             f"{join_words(map(str, reversed_units), 3)} ranks the models against the other "
-            f"{unit_noun(board)}; if a lower score is better, pass lower_is_better="
+            f"{tasks_or_families(board)}; if a lower score is better, pass lower_is_better="
         )
 
 
@@ -213,7 +213,7 @@ def _deciding_task_warning(board: TaskLeaderboard) -> Iterator[str]:
         yield (
             f"{board.unit_labels[largest]!s} alone causes {100 * expected_shares[largest]:.0f}% of "
             f"the expected squared errors; the ratings depend on effectively {effective:.2g} of "
-            f"{n_units} {unit_noun(board)}"
+            f"{n_units} {tasks_or_families(board)}"
         )
         return
 

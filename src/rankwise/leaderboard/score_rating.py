@@ -11,7 +11,7 @@ from rankwise.errors import warn_user
 from rankwise.formatting import join_words
 from rankwise.leaderboard.inference.seed_noise import cell_counts
 from rankwise.leaderboard.score_board import TaskLeaderboard
-from rankwise.leaderboard.score_notes import unit_noun
+from rankwise.leaderboard.score_notes import tasks_or_families
 from rankwise.leaderboard.score_options import ScoreOptions, check_score_options
 from rankwise.leaderboard.score_reader import (
     ColumnName,
@@ -185,7 +185,7 @@ def _check_size(board: TaskLeaderboard) -> None:
     has_one_unit = board.design.n_units < 2
     if has_one_unit and board.options.tasks == "sample":
         raise ValueError(
-            f"an interval needs at least two {unit_noun(board)}; all scores are of "
+            f"an interval needs at least two {tasks_or_families(board)}; all scores are of "
             f"{board.unit_labels[0]!s}. For conclusions about it only, pass the column of "
             "repetitions as seed= and tasks='fixed'."
         )

@@ -30,19 +30,19 @@ class CovarianceRoot:
         Root of the scores or ratings.
     freedom : float
         Degrees of freedom of Student's t for the intervals.
-    effects : ndarray of shape (n_covariates, n_columns)
+    effects_root : ndarray of shape (n_covariates, n_columns)
         Root of the effects of the covariates of a leaderboard; no rows for a ranker.
     is_exact : bool
         Whether V is the jackknife covariance, or an estimate of it by simulation.
-    unknowns : ndarray of shape (n_unknowns, n_columns) or None
+    unknowns_root : ndarray of shape (n_unknowns, n_columns) or None
         Root of the unknowns of the model of a leaderboard, for sums of ratings; None for a ranker.
     """
 
     root: Array
     freedom: float
-    effects: Array = field(default_factory=lambda: np.empty((0, 0)))
+    effects_root: Array = field(default_factory=lambda: np.empty((0, 0)))
     is_exact: bool = True
-    unknowns: Array | None = None
+    unknowns_root: Array | None = None
 
     @property
     def errors(self) -> Array:

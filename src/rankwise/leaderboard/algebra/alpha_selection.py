@@ -42,13 +42,15 @@ def select_alpha(
             f'alpha="auto" is for at most {EIGEN_LIMIT:,} items or features, but there are '
             f"{system.n_unknowns:,}; pass a number."
         )
-    unit = middle_alpha(system)
-    alphas = unit * RELATIVE_ALPHAS[::grid_step]
+    center_of_grid = middle_alpha(system)
+    alphas = center_of_grid * RELATIVE_ALPHAS[::grid_step]
     losses = held_out_losses(alphas)
     if system.has_prior:
         n_comparisons = len(system.counts.outcome)
         log_likelihoods = -n_comparisons * losses
-        return alpha_of_prior(alphas, log_likelihoods, unit / stiffness)
+        return alpha_of_prior(alphas, log_likelihoods, center_of_grid / stiffness)
+
+    # The strongest regularization with the smallest loss.
     is_best = losses == np.nanmin(losses)
     return float(alphas[is_best].max())
 
@@ -62,16 +64,21 @@ def alpha_of_prior(alphas: Array, log_likelihoods: Array, middle: float) -> floa
     The alpha with the best likelihood would often be infinite for few votes: the prior ratings
     would be taken as exact, and the intervals would not cover the true ratings.
     """
+    # Mean of the share b = α/(α + middle) of the prior in a rating, for the prior density 2(1 − b).
     prior_share = alphas / (alphas + middle)  # b
     likelihoods = np.exp(log_likelihoods - log_likelihoods.max())
     # The alphas are evenly spaced in log alpha, where db = b (1 − b) d log alpha.
     posterior_weights = likelihoods * prior_share * (1 - prior_share) ** 2
     mean_share = float(posterior_weights @ prior_share / posterior_weights.sum())
+
+    # Back from the share to alpha.
     return middle * mean_share / (1 - mean_share)
 
 
 def middle_alpha(system: RatingSystem) -> float:
     """Return the mean eigenvalue of ``Xᵀ L X``, as an alpha."""
+    # The mean eigenvalue of the Gram matrix is its trace / number of eigenvalues; the trace is the
+    # weighted sum of the squared lengths of the design rows x_i − x_j.
     counts = system.counts
     if system.X is None:
         squared_lengths = (counts.members.weight**2).sum(axis=1)
@@ -93,70 +100,80 @@ def leave_one_out_errors(system: RatingSystem, alphas: Array) -> Array:
     regularization are eliminated first, by a Schur complement: their part of the leverage does not
     depend on λ.
     """
+    # One eigendecomposition serves all alphas and all left-out comparisons.
     counts = system.counts
-    reduced = _eliminate_free_unknowns(system)
-    sum_of_squares = np.zeros(len(alphas))
-    for outcomes in _blocks_of_equal_weight(counts, len(reduced.eigenvalues)):
-        residuals = _left_out_residuals(system, reduced, outcomes, alphas)
+    eigensystem = _eigensystem_of_regularized(system)
+    n_eigenvalues = len(eigensystem.eigenvalues)
+    weighted_squares = np.zeros(len(alphas))
+    for outcomes in _blocks_of_equal_weight(counts, n_eigenvalues):
+        residuals = _left_out_residuals(system, eigensystem, outcomes, alphas)
         weight = counts.weight[outcomes[0]]
-        sum_of_squares += weight * (counts.count[outcomes] @ residuals**2)
-    return np.asarray(sum_of_squares / counts.total_weight)
+        weighted_squares += weight * (counts.count[outcomes] @ residuals**2)
+    return np.asarray(weighted_squares / counts.total_weight)
 
 
-class _ReducedSystem(NamedTuple):
-    """The system of the regularized unknowns, in the coordinates of its eigenvectors.
+class _Eigensystem(NamedTuple):
+    """Normal equations of the regularized unknowns, in the coordinates of their eigenvectors.
+
+    The unknowns without regularization, called free, are eliminated.
 
     Attributes
     ----------
     eigenvalues : ndarray of shape (n_regularized,)
         Eigenvalues of the Schur complement of the free unknowns.
-    right : ndarray of shape (n_regularized,)
+    right_side : ndarray of shape (n_regularized,)
         Right-hand side.
     item_rows : ndarray of shape (n_items, n_regularized)
         Ratings of the items as functions of the unknowns.
     free_gram : ndarray of shape (n_free, n_free)
         Gram matrix F of the free unknowns.
-    free_rows : ndarray of shape (n_free, n_regularized)
+    solved_cross_gram : ndarray of shape (n_free, n_regularized)
         F⁻¹ times the cross products of free and regularized unknowns.
-    free_right : ndarray of shape (n_free,)
+    solved_free_right_side : ndarray of shape (n_free,)
         F⁻¹ times the right-hand side of the free unknowns.
     """
 
     eigenvalues: Array
-    right: Array
+    right_side: Array
     item_rows: Array
     free_gram: Array
-    free_rows: Array
-    free_right: Array
+    solved_cross_gram: Array
+    solved_free_right_side: Array
 
 
-def _eliminate_free_unknowns(system: RatingSystem) -> _ReducedSystem:
+def _eigensystem_of_regularized(system: RatingSystem) -> _Eigensystem:
+    # Normal equations [[G, Cᵀ], [C, F]] [u, v] = [b, c] of the regularized unknowns u and of the
+    # free ones v (effects of covariates, weights of priors), which have no regularization.
     counts = system.counts
     regularized = slice(system.n_regularized)
     free = slice(system.n_regularized, None)
     gram = system.dense_gram(counts.pair_weights)
-    right = system.apply_transpose(counts.pair_target_sums)
+    right_side = system.apply_transpose(counts.pair_target_sums)
+    cross_gram = gram[regularized, free]  # Cᵀ
+    free_gram = gram[free, free] + np.diag(system.penalties(0.0)[free])  # F
 
-    # The Schur complement of the free unknowns is the matrix of the regularized ones.
-    cross = gram[regularized, free]
-    free_gram = gram[free, free] + np.diag(system.penalties(0.0)[free])
-    right_columns = np.column_stack([gram[free, regularized], right[free]])
-    eliminated = np.asarray(np.linalg.solve(free_gram, right_columns), np.float64)
-    free_rows = eliminated[:, :-1]
-    free_right = eliminated[:, -1]
-    eigenvalues, eigenvectors = eigh(gram[regularized, regularized] - cross @ free_rows)
-    return _ReducedSystem(
+    # F⁻¹ C and F⁻¹ c by one solve.
+    free_right_sides = np.column_stack([gram[free, regularized], right_side[free]])
+    solved = np.asarray(np.linalg.solve(free_gram, free_right_sides), np.float64)
+    solved_cross_gram = solved[:, :-1]
+    solved_free_right_side = solved[:, -1]
+
+    # Without the free unknowns: (G − Cᵀ F⁻¹ C) u = b − Cᵀ F⁻¹ c, in coordinates of eigenvectors.
+    schur_complement = gram[regularized, regularized] - cross_gram @ solved_cross_gram
+    reduced_right_side = right_side[regularized] - cross_gram @ solved_free_right_side
+    eigenvalues, eigenvectors = eigh(schur_complement)
+    return _Eigensystem(
         eigenvalues=np.maximum(eigenvalues, 0.0),
-        right=eigenvectors.T @ (right[regularized] - cross @ free_right),
+        right_side=eigenvectors.T @ reduced_right_side,
         item_rows=eigenvectors if system.X is None else system.X @ eigenvectors,
         free_gram=free_gram,
-        free_rows=free_rows @ eigenvectors,
-        free_right=free_right,
+        solved_cross_gram=solved_cross_gram @ eigenvectors,
+        solved_free_right_side=solved_free_right_side,
     )
 
 
 def _left_out_residuals(
-    system: RatingSystem, reduced: _ReducedSystem, outcomes: Indices, alphas: Array
+    system: RatingSystem, eigensystem: _Eigensystem, outcomes: Indices, alphas: Array
 ) -> Array:
     """Residual of a comparison of each outcome, without it, of shape (n_outcomes, n_alphas).
 
@@ -164,20 +181,25 @@ def _left_out_residuals(
     """
     counts = system.counts
     pairs = counts.pair[outcomes]
-    weight = counts.weight[outcomes[0]]
+    weight = counts.weight[outcomes[0]]  # all outcomes have the same weight
+
+    # Design rows and targets, less what the unknowns without regularization explain.
     free_columns = system.free_columns[pairs]
-    x = _differences_of_sides(counts, pairs, reduced.item_rows) - free_columns @ reduced.free_rows
-    target = counts.target[outcomes] - free_columns @ reduced.free_right
+    item_differences = _differences_of_sides(counts, pairs, eigensystem.item_rows)
+    x = item_differences - free_columns @ eigensystem.solved_cross_gram
+    target = counts.target[outcomes] - free_columns @ eigensystem.solved_free_right_side
 
-    # With the λ of a fit to the other comparisons, of shape (n_unknowns, n_alphas).
+    # Residuals of a fit with the λ that the left-out fit has, of shape (n_outcomes, n_alphas).
     ridges = alphas * (counts.total_weight - weight)
-    inverse = 1 / (reduced.eigenvalues[:, None] + ridges)
-    residual = target[:, None] - x @ (inverse * reduced.right[:, None])
+    inverse_eigenvalues = 1 / (eigensystem.eigenvalues[:, None] + ridges)
+    solutions = inverse_eigenvalues * eigensystem.right_side[:, None]
+    residuals = target[:, None] - x @ solutions
 
-    solved_free_columns = np.linalg.solve(reduced.free_gram, free_columns.T).T
+    # A left-out residual is the residual / (1 − leverage).
+    solved_free_columns = np.linalg.solve(eigensystem.free_gram, free_columns.T).T
     free_leverage = np.einsum("ij,ij->i", free_columns, solved_free_columns)
-    leverage = weight * (free_leverage[:, None] + x**2 @ inverse)
-    return np.asarray(residual / (1 - leverage))
+    leverages = weight * (free_leverage[:, None] + x**2 @ inverse_eigenvalues)
+    return np.asarray(residuals / (1 - leverages))
 
 
 def _differences_of_sides(counts: ComparisonCounts, pairs: Indices, item_rows: Array) -> Array:
@@ -189,9 +211,10 @@ def _differences_of_sides(counts: ComparisonCounts, pairs: Indices, item_rows: A
 
 def _blocks_of_equal_weight(counts: ComparisonCounts, n_columns: int) -> Iterator[Indices]:
     """Yield all outcomes in blocks that fit into the cache and have equal weights."""
-    by_weight = np.argsort(counts.weight, kind="stable")
-    first_of_weight = 1 + np.flatnonzero(np.diff(counts.weight[by_weight]))
+    outcomes_by_weight = np.argsort(counts.weight, kind="stable")
+    sorted_weights = counts.weight[outcomes_by_weight]
+    starts_of_weights = 1 + np.flatnonzero(np.diff(sorted_weights))
     block_size = max(1, BLOCK // n_columns)
-    for outcomes_of_weight in np.split(by_weight, first_of_weight):
+    for outcomes_of_weight in np.split(outcomes_by_weight, starts_of_weights):
         for start in range(0, len(outcomes_of_weight), block_size):
             yield outcomes_of_weight[start : start + block_size]

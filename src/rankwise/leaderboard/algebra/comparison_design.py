@@ -14,12 +14,12 @@ from rankwise.errors import warn_user
 from rankwise.leaderboard.algebra.comparison_counts import ComparisonCounts
 from rankwise.solvers.least_squares import conjugate_gradients
 
-TINY = 1e-12  # λ of an effect, as a share of W
+TINY_PENALTY = 1e-12  # λ of an effect, as a share of W
 MAX_ITERATIONS = 10_000
 
 
 class ComparisonDesign:
-    """Design matrix ``D = incidence @ basis`` with a row for each distinct pair.
+    """Design matrix ``D = incidence @ parameter_basis`` with a row for each distinct pair.
 
     The margin of a distinct pair is its row of ``D u``, with the unknowns u: first those that are
     regularized, then those that are not (effects of covariates, coefficients of a prior).
@@ -31,60 +31,66 @@ class ComparisonDesign:
     incidence : sparse matrix of shape (n_distinct, n_parameters)
         Margins of the parameters: the ratings of the items (1 and −1 in a row) or their components,
         and the coefficients of the other columns. The same number of entries in each row.
-    basis : array or sparse matrix of shape (n_parameters, n_unknowns), optional
+    parameter_basis : array or sparse matrix of shape (n_parameters, n_unknowns), optional
         Parameters of each unknown. By default the unknowns are the parameters.
     n_regularized : int
         Number of regularized unknowns.
     """
 
     def __init__(
-        self, counts: ComparisonCounts, incidence: sp.csr_matrix, basis: Matrix, n_regularized: int
+        self,
+        counts: ComparisonCounts,
+        incidence: sp.csr_matrix,
+        parameter_basis: Matrix,
+        n_regularized: int,
     ) -> None:
         self.counts = counts
         self.incidence = incidence
-        self.basis = basis
+        self.parameter_basis = parameter_basis
         self.n_regularized = n_regularized
         self.n_parameters: int = incidence.shape[1]
-        self.n_unknowns: int = self.n_parameters if basis is None else basis.shape[1]
+        self.n_unknowns: int = (
+            self.n_parameters if parameter_basis is None else parameter_basis.shape[1]
+        )
 
     def penalties(self, ridge: float) -> Array:
         """λ of each unknown: `ridge` for the regularized ones, next to nothing for the others."""
-        tiny = TINY * self.counts.total_weight
+        tiny = TINY_PENALTY * self.counts.total_weight
         n_free = self.n_unknowns - self.n_regularized
         return np.repeat([ridge, tiny], [self.n_regularized, n_free])
 
     def parameters(self, unknowns: Array) -> Array:
         """Parameters that the unknowns determine, for each column."""
-        if self.basis is None:
+        if self.parameter_basis is None:
             return unknowns
-        return np.asarray(self.basis @ unknowns)
+        return np.asarray(self.parameter_basis @ unknowns)
 
     def margins(self, unknowns: Array) -> Array:
         """``D u``: the margin of each distinct pair, for each column of u."""
-        if self.basis is None:
+        if self.parameter_basis is None:
             return np.asarray(self.incidence @ unknowns)
-        return np.asarray(self.incidence @ (self.basis @ unknowns))
+        return np.asarray(self.incidence @ (self.parameter_basis @ unknowns))
 
     def apply_transpose(self, pair_values: Array) -> Array:
         """``Dᵀ v`` for a value of each distinct pair, for each column of v."""
         parameter_values = self._transposed_incidence @ pair_values
-        if self.basis is None:
+        if self.parameter_basis is None:
             return np.asarray(parameter_values)
-        return np.asarray(self._transposed_basis @ parameter_values)
+        return np.asarray(self._transposed_parameter_basis @ parameter_values)
 
     @cached_property
     def _transposed_incidence(self) -> sp.csr_matrix:
         return self.incidence.T.tocsr()
 
     @cached_property
-    def _transposed_basis(self) -> Matrix:
-        return self.basis.T
+    def _transposed_parameter_basis(self) -> Matrix:
+        return self.parameter_basis.T
 
     def rows(self, pairs: Indices | slice | list[int]) -> Matrix:
         """Rows of D of distinct pairs."""
-        if self.basis is None:
+        if self.parameter_basis is None:
             return self.incidence[pairs]
-        return self.incidence[pairs] @ self.basis
+        return self.incidence[pairs] @ self.parameter_basis
 
     def gram(self, weights: Array) -> Matrix:
         """``Dᵀ W D``, sparse if D is."""
@@ -95,9 +101,9 @@ class ComparisonDesign:
             (weighted_entries, incidence.indices, incidence.indptr), incidence.shape
         )
         gram_of_parameters = self._transposed_incidence @ weighted_incidence
-        if self.basis is None:
+        if self.parameter_basis is None:
             return gram_of_parameters
-        return self._transposed_basis @ (gram_of_parameters @ self.basis)
+        return self._transposed_parameter_basis @ (gram_of_parameters @ self.parameter_basis)
 
     def solver(self, weights: Array, ridge: float, tol: float) -> Callable[[Array], Array]:
         """Return a function that solves with ``Dᵀ W D + Λ`` for a vector or for columns."""

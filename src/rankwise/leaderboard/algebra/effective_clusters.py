@@ -40,7 +40,7 @@ def effective_clusters(leave_one_out: LeaveOneOut, clusters: Indices) -> Array:
         np.add.at(pair_weights, counts.pair[outcomes], counts.weight[outcomes])
 
         # How errors of the ratings of this cluster change the common ratings: A⁻¹ L_u.
-        influence = leave_one_out.inverse @ system.dense_gram(pair_weights)
+        influence = leave_one_out.inverse_gram @ system.dense_gram(pair_weights)
         rating_influence, _ = system.ratings_and_effects(influence)
         covariance = rating_influence @ rating_influence.T
         rating_variances = covariance.diagonal()

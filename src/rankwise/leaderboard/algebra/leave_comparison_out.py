@@ -35,18 +35,18 @@ class LeaveOneOut:
         The solution of all comparisons.
     ridge : float
         λ.
-    is_exact : bool
+    removes_exactly : bool
         Whether removing comparisons gives the model without them exactly (least squares), or is one
         Newton step towards it.
     """
 
     def __init__(
-        self, system: RatingSystem, unknowns: Array, ridge: float, *, is_exact: bool = True
+        self, system: RatingSystem, unknowns: Array, ridge: float, *, removes_exactly: bool = True
     ) -> None:
         self.system = system
         self.ridge = ridge
         self.margins = system.margins(unknowns)
-        self.is_exact = is_exact
+        self.removes_exactly = removes_exactly
 
     @property
     def counts(self) -> ComparisonCounts:
@@ -54,21 +54,21 @@ class LeaveOneOut:
         return self.system.counts
 
     @cached_property
-    def matrix(self) -> Array:
+    def gram(self) -> Array:
         """``A = Dᵀ W D + Λ``."""
         n_unknowns = self.system.n_unknowns
         check_matrix_fits(4 * n_unknowns, n_unknowns, "the covariance", "use intervals=False")
         return self.system.regularized_gram(self.counts.pair_weights, self.ridge)
 
     @cached_property
-    def inverse(self) -> Array:
+    def inverse_gram(self) -> Array:
         """A⁻¹."""
-        return np.asarray(np.linalg.inv(self.matrix), np.float64)
+        return np.asarray(np.linalg.inv(self.gram), np.float64)
 
     @cached_property
     def resistances(self) -> Array:
         """Effective resistance ``xᵀ A⁻¹ x`` of each distinct pair."""
-        if self.system.basis is None:
+        if self.system.parameter_basis is None:
             return self._resistances_of_sparse_rows()
         return self._resistances_of_dense_rows()
 
@@ -86,7 +86,7 @@ class LeaveOneOut:
             block = slice(start, start + block_size)
             x = values[block]
             # (n_block, row_width, row_width): A⁻¹ restricted to the entries of each row
-            inverses = self.inverse[columns[block, :, None], columns[block, None, :]]
+            inverses = self.inverse_gram[columns[block, :, None], columns[block, None, :]]
             resistances[block] = np.einsum("ka,kab,kb->k", x, inverses, x)
         return resistances
 
@@ -97,7 +97,7 @@ class LeaveOneOut:
         for start in range(0, n_rows, block_size):
             block = slice(start, start + block_size)
             x = self.system.rows(block)
-            resistances[block] = np.einsum("ij,ij->i", x @ self.inverse, x)
+            resistances[block] = np.einsum("ij,ij->i", x @ self.inverse_gram, x)
         return resistances
 
     @cached_property
@@ -127,7 +127,7 @@ class LeaveOneOut:
 
         # Woodbury's formula: a system of the size of the removed comparisons.
         D = self.system.rows(pairs)
-        influence = D @ self.inverse  # (n_removed, n_unknowns)
+        influence = D @ self.inverse_gram  # (n_removed, n_unknowns)
         hat_matrix = weights[:, None] * (D @ influence.T)  # W D A⁻¹ Dᵀ
         held_out = np.linalg.solve(np.eye(len(pairs)) - hat_matrix, weighted_residuals)
         return np.asarray(held_out @ influence)
@@ -139,7 +139,7 @@ class LeaveOneOut:
         np.add.at(removed_weights, pairs, weights)
         np.add.at(removed_residuals, pairs, weighted_residuals)
 
-        remaining_matrix = self.matrix - self.system.dense_gram(removed_weights)
+        remaining_matrix = self.gram - self.system.dense_gram(removed_weights)
         right = self.system.apply_transpose(removed_residuals)
         return np.asarray(np.linalg.solve(remaining_matrix, right))
 
@@ -168,7 +168,7 @@ def jackknife_covariance(
     if clusters is not None:
         n_units = int(clusters.max()) + 1
 
-    if system.is_huge:
+    if system.exceeds_covariance_limit:
         root = _root_by_draws(leave_one_out, clusters, has_few_data)
         n_independent = min(n_units, N_DRAWS)
     else:
@@ -182,9 +182,9 @@ def jackknife_covariance(
     return CovarianceRoot(
         root=ratings_root,
         freedom=max(1, n_independent - 1),
-        effects=effects_root,
-        is_exact=not system.is_huge,
-        unknowns=root,
+        effects_root=effects_root,
+        is_exact=not system.exceeds_covariance_limit,
+        unknowns_root=root,
     )
 
 
@@ -195,7 +195,7 @@ def _leave_out_covariance(
     system = leave_one_out.system
     counts = leave_one_out.counts
     held_out = leave_one_out.held_out_residuals
-    inverse = leave_one_out.inverse
+    inverse_gram = leave_one_out.inverse_gram
 
     # The sandwich A⁻¹ M A⁻¹, with M of the noise of each pair.
     noise_by_pair = missing_noise(counts, held_out, has_few_data)
@@ -207,7 +207,7 @@ def _leave_out_covariance(
         prior_noise = leave_one_out.ridge * mean_noise(counts, held_out, all_outcomes)
         regularized = np.arange(system.n_regularized)
         middle[regularized, regularized] += prior_noise
-    covariance = np.asarray(inverse @ middle @ inverse)
+    covariance = np.asarray(inverse_gram @ middle @ inverse_gram)
     if clusters is None:
         return covariance
 
@@ -229,7 +229,7 @@ def held_out_margins(leave_one_out: LeaveOneOut, clusters: Indices) -> Array:
     counts = leave_one_out.counts
     pair_of_comparison = counts.pair[counts.outcome]
     margins = leave_one_out.margins[pair_of_comparison]
-    if system.is_huge:
+    if system.exceeds_covariance_limit:
         return margins
     for comparisons in indices_by_group(clusters):
         design_rows = system.rows(pair_of_comparison[comparisons])

@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from rankwise.arrays import Array
 from rankwise.errors import warn_user
-from rankwise.leaderboard.algebra.comparison_design import TINY, ComparisonDesign
+from rankwise.leaderboard.algebra.comparison_design import TINY_PENALTY, ComparisonDesign
 from rankwise.leaderboard.algebra.outcome_likelihood import Derivatives, OutcomeLikelihood
 
 MAX_ITERATIONS = 200
@@ -22,14 +22,14 @@ EXACT_TOLERANCE = 1e-7  # of conjugate gradients at the minimum
 class Point(NamedTuple):
     """The objective J at some unknowns, and W times its gradient.
 
-    In the result of `newton`, (J − min J)/J is at most `gap`, after n_iter steps. `derivatives` are
-    those of the outcomes of `PairLikelihood`.
+    In the result of `newton`, (J − min J)/J is at most `relative_gap`, after n_iter steps.
+    `derivatives` are those of the outcomes of `PairLikelihood`.
     """
 
     unknowns: Array
     value: float
     gradient: Array
-    gap: float = np.inf
+    relative_gap: float = np.inf
     n_iter: int = 0
     derivatives: Derivatives | None = None
 
@@ -72,12 +72,12 @@ class PairLikelihood:
         self.outcome_weight = self.counts.outcome_weight
         self.total_weight = float(self.outcome_weight.sum())
         self.ridge = 2 * alpha * self.total_weight
-        self.penalties = np.append(system.penalties(self.ridge), TINY * self.total_weight)
+        self.penalties = np.append(system.penalties(self.ridge), TINY_PENALTY * self.total_weight)
 
     def start(self) -> Array:
         """Zero ratings, and the θ that matches the share of ties."""
         start = np.zeros(self.system.n_unknowns + 1)
-        if self.likelihood.has_parameter:
+        if self.likelihood.has_tie_parameter:
             is_tie = self.counts.target == 0
             tie_share = float(self.outcome_weight @ is_tie) / self.total_weight
             tie_share = min(0.99, tie_share)
@@ -111,14 +111,16 @@ class PairLikelihood:
         pair_curvatures = counts.sum_by_pair(weight * derivatives.curvature)
         solve = self.system.solver(pair_curvatures, self.ridge, tol)
         step_for_same_theta: Array = -solve(point.gradient[:-1])
-        if not self.likelihood.has_parameter:
+        if not self.likelihood.has_tie_parameter:
             return np.append(step_for_same_theta, 0.0)
 
         # Block elimination: the Hessian is [[H, c], [cᵀ, t]], with c of the mixed derivatives.
         mixed_by_pair = counts.sum_by_pair(weight * derivatives.mixed_curvature)
         mixed = self.system.apply_transpose(mixed_by_pair)
         solved_mixed = solve(mixed)  # H⁻¹ c
-        theta_curvature = float(weight @ derivatives.theta_curvature) + TINY * self.total_weight
+        theta_curvature = (
+            float(weight @ derivatives.theta_curvature) + TINY_PENALTY * self.total_weight
+        )
         schur_complement = theta_curvature - float(mixed @ solved_mixed)
         theta_gradient = point.gradient[-1] + float(mixed @ step_for_same_theta)
         theta_step = -theta_gradient / max(schur_complement, 1e-300)
@@ -165,7 +167,7 @@ def newton(problem: Problem, start: Array, tol: float) -> Point:
             "a larger alpha makes them exact.",
             ConvergenceWarning,
         )
-    return point._replace(gap=relative_gap, n_iter=n_iter)
+    return point._replace(relative_gap=relative_gap, n_iter=n_iter)
 
 
 def _line_search(problem: Problem, point: Point, step: Array) -> Point | None:

@@ -50,12 +50,12 @@ class OutcomeLikelihood:
 
     Parameters
     ----------
-    has_parameter : bool
+    has_tie_parameter : bool
         Whether ties have a probability of their own.
     """
 
-    def __init__(self, has_parameter: bool) -> None:
-        self.has_parameter = has_parameter
+    def __init__(self, has_tie_parameter: bool) -> None:
+        self.has_tie_parameter = has_tie_parameter
 
     def derivatives(self, margin: Array, outcome: Array, theta: Array | float) -> Derivatives:
         """Loss and derivatives for outcomes 1, 0 and −1; convex in m and θ."""
@@ -66,7 +66,7 @@ class OutcomeLikelihood:
 
         # Minus the log of the probability: log(sum of the powers) − exponent of the outcome.
         is_tie = outcome == 0
-        tie_exponent = theta if self.has_parameter else 0.0
+        tie_exponent = theta if self.has_tie_parameter else 0.0
         exponent = np.where(is_tie, tie_exponent, 0.5 * outcome * margin)
         negative_log_likelihood = (largest_exponent - exponent) + np.log1p(sum_of_others)
 
@@ -77,7 +77,7 @@ class OutcomeLikelihood:
         slope = np.where(outcome > 0, -(p_loss + 0.5 * p_tie), slope_of_tie)
         slope = np.where(outcome < 0, p_win + 0.5 * p_tie, slope)
         outcome_variance = p_win * (p_loss + p_tie) + p_loss * (p_win + p_tie) + 2 * p_win * p_loss
-        theta_slope = np.where(is_tie, -(p_win + p_loss), p_tie) * self.has_parameter
+        theta_slope = np.where(is_tie, -(p_win + p_loss), p_tie) * self.has_tie_parameter
         return Derivatives(
             loss=negative_log_likelihood,
             slope=slope,
@@ -95,7 +95,7 @@ class OutcomeLikelihood:
 
     def _powers(self, margin: Array, theta: Array | float) -> _Powers:
         # Without the parameter ν = 0, so that its power is 0 as well.
-        tie_exponent = theta if self.has_parameter else -np.inf
+        tie_exponent = theta if self.has_tie_parameter else -np.inf
         largest_exponent = np.maximum(0.5 * np.abs(margin), tie_exponent)
         return _Powers(
             win=np.exp(0.5 * margin - largest_exponent),

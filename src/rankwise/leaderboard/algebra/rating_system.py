@@ -30,7 +30,7 @@ class RatingSystem(ComparisonDesign):
 
     A row is ``[x_i − x_j, b_i − b_j, z]``, with sums over the members of teams. The unknowns u are
     the weights w of the features X, those β of a prior B, so that r = X w + B β, and the effects γ
-    of the covariates. Only w is regularized; the others have the penalty `TINY`, which matters only
+    of the covariates. Only w is regularized; the others have a `TINY_PENALTY`, which matters only
     where the data leave them undetermined.
 
     Parameters
@@ -51,9 +51,9 @@ class RatingSystem(ComparisonDesign):
         Whether there are prior ratings.
     free_columns : ndarray of shape (n_distinct, n_free + n_covariates)
         Columns of D that are not regularized.
-    is_large : bool
+    exceeds_dense_limit : bool
         Whether the system is solved by conjugate gradients.
-    is_huge : bool
+    exceeds_covariance_limit : bool
         Whether the inverse is too large to compute.
     """
 
@@ -74,15 +74,15 @@ class RatingSystem(ComparisonDesign):
         self.X: Array | None = None
         self.n_features = counts.n_items
         n_regularized = counts.n_items
-        basis = None
+        parameter_basis = None
         if X is not None:
             self.X = _full_rank_features(counts, X)
             self.n_features = min(X.shape)
             n_regularized = self.X.shape[1]
-            basis = block_diag(self.X, np.eye(self.free_columns.shape[1]))
-        super().__init__(counts, incidence, basis, n_regularized)
-        self.is_large = X is None and counts.n_items > DENSE_LIMIT
-        self.is_huge = X is None and self.n_unknowns > COVARIANCE_LIMIT
+            parameter_basis = block_diag(self.X, np.eye(self.free_columns.shape[1]))
+        super().__init__(counts, incidence, parameter_basis, n_regularized)
+        self.exceeds_dense_limit = X is None and counts.n_items > DENSE_LIMIT
+        self.exceeds_covariance_limit = X is None and self.n_unknowns > COVARIANCE_LIMIT
 
     def with_counts(self, counts: ComparisonCounts) -> RatingSystem:
         """Return the same system for other weights, targets or counts of the same pairs."""
@@ -104,9 +104,9 @@ class RatingSystem(ComparisonDesign):
         parameter_weights = np.zeros(self.n_parameters)
         parameter_weights[:n_items] = item_weights
         parameter_weights[n_items : n_items + n_priors] = item_weights @ self.prior_ratings
-        if self.basis is None:
+        if self.parameter_basis is None:
             return parameter_weights
-        return np.asarray(self._transposed_basis @ parameter_weights)
+        return np.asarray(self._transposed_parameter_basis @ parameter_weights)
 
     def gram(self, weights: Array) -> Matrix:
         """``Dᵀ W D``; the Laplacian of the items if nothing else is unknown."""
@@ -122,9 +122,9 @@ class RatingSystem(ComparisonDesign):
         laplacian = copy(self._laplacian_positions)
         positions_in_values = laplacian.data
         laplacian.data = values[positions_in_values]
-        if self.basis is None:
+        if self.parameter_basis is None:
             return laplacian
-        return self._transposed_basis @ (laplacian @ self.basis)
+        return self._transposed_parameter_basis @ (laplacian @ self.parameter_basis)
 
     @cached_property
     def _laplacian_positions(self) -> sp.csr_matrix:
@@ -144,7 +144,7 @@ class RatingSystem(ComparisonDesign):
     def regularized_gram(self, weights: Array, ridge: float) -> Array:
         """``Dᵀ W D + Λ``, dense; without features and prior it is invertible also for λ = 0."""
         matrix = self.dense_gram(weights)
-        if self.basis is None and not self.has_prior:
+        if self.parameter_basis is None and not self.has_prior:
             n_items = self.counts.n_items
             laplacian = matrix[:n_items, :n_items]  # a view
             mean_diagonal = laplacian.trace() / n_items
@@ -179,7 +179,7 @@ class RatingSystem(ComparisonDesign):
         a block of vectors does not. Single precision is twice as fast and sufficient for
         tolerances down to about 1e-4.
         """
-        if not self.is_large:
+        if not self.exceeds_dense_limit:
             return partial(np.linalg.solve, self.regularized_gram(weights, ridge))
 
         gram = self.gram(weights).astype(dtype, copy=False)

@@ -95,10 +95,10 @@ class VoteRemoval:
         self.counts = leave_one_out.counts
         self.lead = lead
         self.rounding = EQUAL * lead
-        self.inverse = leave_one_out.inverse.copy()
+        self.inverse_gram = leave_one_out.inverse_gram.copy()
         self.margins = leave_one_out.margins.copy()
         self.resistances = leave_one_out.resistances.copy()
-        self.sensitivities = self.system.margins(self.inverse @ contrast)
+        self.sensitivities = self.system.margins(self.inverse_gram @ contrast)
         self.remaining = self.counts.count.copy()
 
     @property
@@ -186,7 +186,7 @@ class VoteRemoval:
     def _update_without(self, pair: int, removed_weight: float, target: float) -> None:
         """Update lead, sensitivities, margins, resistances and inverse for removed votes."""
         # Sherman–Morrison: (A − ω x xᵀ)⁻¹ = A⁻¹ + factor · (A⁻¹ x)(A⁻¹ x)ᵀ
-        (solved_row,) = self.system.rows([pair]) @ self.inverse  # A⁻¹ x
+        (solved_row,) = self.system.rows([pair]) @ self.inverse_gram  # A⁻¹ x
         products = self.system.margins(solved_row)  # yᵀ A⁻¹ x for the row y of every pair
         factor = removed_weight / (1 - removed_weight * products[pair])
         residual = target - self.margins[pair]
@@ -195,7 +195,7 @@ class VoteRemoval:
         self.sensitivities = self.sensitivities + factor * self.sensitivities[pair] * products
         self.margins = self.margins - factor * residual * products
         self.resistances = self.resistances + factor * products**2
-        self.inverse += factor * np.outer(solved_row, solved_row)
+        self.inverse_gram += factor * np.outer(solved_row, solved_row)
 
 
 def least_units(terms: BoundTerms, leverages: Array, counts: Indices, lead: float) -> int:
@@ -267,7 +267,7 @@ def votes_to_flip(model: RemovableVotes, a: int, b: int) -> VotesToFlip:
     For models that are not linear, the removal is repeated from a refit until a refit confirms it.
     """
     leave_one_out = model.leave_one_out()
-    if leave_one_out.is_exact:
+    if leave_one_out.removes_exactly:
         return votes_to_flip_by_one_step(model, leave_one_out, a, b)
 
     n_removed = np.zeros(len(model.counts.count), np.intp)  # of each outcome
@@ -291,13 +291,13 @@ def votes_to_flip_by_one_step(
 ) -> VotesToFlip:
     """Return the votes to flip without a refit; one Newton step for models that are not linear."""
     n_removed = np.zeros(len(model.counts.count), np.intp)  # of each outcome
-    at_least: int | None = 0 if leave_one_out.is_exact else None
+    at_least: int | None = 0 if leave_one_out.removes_exactly else None
     is_flipped = True
     lead = rating_lead(model, a, b)
     if lead > 0:
         contrast = leave_one_out.system.difference_contrast(a, b)
         removal = VoteRemoval(leave_one_out, contrast, lead)
-        if leave_one_out.is_exact:
+        if leave_one_out.removes_exactly:
             at_least = least_units(
                 removal.bound_terms(), leave_one_out.leverages, model.counts.count, lead
             )
@@ -333,7 +333,7 @@ def blocks_to_flip(
     contrast = leave_one_out.system.difference_contrast(a, b)
     lead = rating_lead(model, a, b)
     at_least: int | None = None
-    if leave_one_out.is_exact:
+    if leave_one_out.removes_exactly:
         at_least = 0
         if lead > 0:
             at_least = _least_blocks(VoteRemoval(leave_one_out, contrast, lead), rows_by_block)
@@ -363,7 +363,7 @@ def blocks_to_flip(
 def _least_blocks(removal: VoteRemoval, rows_by_block: list[Indices]) -> int:
     """Lower bound of the number of blocks, with norms of their hat matrices as leverages."""
     counts = removal.counts
-    root = np.linalg.cholesky(removal.inverse)
+    root = np.linalg.cholesky(removal.inverse_gram)
     terms = removal.bound_terms()
     block_terms = []
     hat_norms = []

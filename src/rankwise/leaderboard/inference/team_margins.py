@@ -29,7 +29,7 @@ def component_means(model: RatingModel) -> Array:
     for item in first_items.tolist():
         item_weights = np.zeros(n_items)
         item_weights[item] = 1.0
-        uncentered_rating = float(model.contrast_of_unknowns(item_weights) @ model.unknowns)
+        uncentered_rating = float(model.weights_of_unknowns(item_weights) @ model.unknowns)
         is_in_component = model.components == model.components[item]
         means[is_in_component] = uncentered_rating - model.ratings[item]
     return means

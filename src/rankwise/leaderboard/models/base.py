@@ -69,7 +69,7 @@ class RatingModel(Protocol):
     def margins(self) -> Array:
         """Margin of each distinct pair."""
 
-    def contrast_of_unknowns(self, item_weights: Array) -> Array:
+    def weights_of_unknowns(self, item_weights: Array) -> Array:
         """Return d with dᵀ u = Σ w_i r_i, for unknowns u."""
 
     def expected(self, margins: Array) -> Array:

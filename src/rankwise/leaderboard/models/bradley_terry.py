@@ -44,12 +44,12 @@ def tie_likelihood(counts: ComparisonCounts, ties: str) -> OutcomeLikelihood:
         )
     is_tie = counts.target == 0
     is_parameter_finite = bool(is_tie.any() and not is_tie.all())
-    return OutcomeLikelihood(has_parameter=ties == "davidson" and is_parameter_finite)
+    return OutcomeLikelihood(has_tie_parameter=ties == "davidson" and is_parameter_finite)
 
 
 def tie_parameter(counts: ComparisonCounts, ties: str, curve: OutcomeCurve) -> float | None:
     """Return ν of Davidson's model; None if ties are half a win or all outcomes are ties."""
-    if curve.likelihood.has_parameter:
+    if curve.likelihood.has_tie_parameter:
         return float(np.exp(curve.theta))
     has_only_ties = (counts.target == 0).all()
     if ties == "half" or has_only_ties:
@@ -171,7 +171,7 @@ class BradleyTerry:
         """Margin of each distinct pair."""
         return self.system.margins(self.unknowns)
 
-    def contrast_of_unknowns(self, item_weights: Array) -> Array:
+    def weights_of_unknowns(self, item_weights: Array) -> Array:
         """Return d with dᵀ u = Σ w_i r_i."""
         return self.system.contrast(item_weights)
 
@@ -273,7 +273,7 @@ def working_least_squares(model: LogOddsModel) -> LeaveOneOut:
     )
     system = model.system.with_counts(working_counts)
     ridge = 2 * model.alpha * counts.total_weight
-    return LeaveOneOut(system, model.unknowns, ridge, is_exact=False)
+    return LeaveOneOut(system, model.unknowns, ridge, removes_exactly=False)
 
 
 def separation_note(model: LogOddsModel) -> str:

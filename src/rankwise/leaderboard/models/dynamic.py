@@ -26,10 +26,10 @@ from rankwise.leaderboard.algebra.outcome_likelihood import OutcomeCurve
 from rankwise.leaderboard.algebra.team_rows import side_rows
 from rankwise.leaderboard.board_types import Context, Moment
 from rankwise.leaderboard.models.bradley_terry import tie_likelihood, tie_parameter
-from rankwise.leaderboard.models.rating_components import (
+from rankwise.leaderboard.models.rating_terms import (
     Levels,
     PriorScales,
-    RatingComponents,
+    RatingTerms,
     check_scales,
 )
 from rankwise.uncertainty.possible_ranks import CovarianceRoot
@@ -39,8 +39,8 @@ SOLVER_ITERATIONS = 500
 N_DRAWS = 100
 DRAW_TOLERANCE = 1e-2
 EXACT_SIZE = 2**23  # entries of the dense design, up to which the covariance is exact
-GAP = 1e-9  # relative to the objective
-ROUGH_GAP = 1e-5  # while scales are selected
+TOLERANCE = 1e-9  # relative to the objective
+ROUGH_TOLERANCE = 1e-5  # while scales are selected
 FIRST_SCALES = PriorScales(constant=1.0, time=0.5, half_life=0.3, context=0.3)
 FACTORS = (2.0, 0.5, 2**0.5, 0.5**0.5)
 LARGEST_SCALE = 4.0  # logits; 700 Elo points
@@ -60,52 +60,52 @@ class DynamicSystem(ComparisonDesign):
     ----------
     counts : ComparisonCounts
         The comparisons; a cell is one combination of time and context.
-    components : RatingComponents
-        Components of a rating.
-    cell_weights : sparse matrix of shape (n_cells, n_rating_components)
-        Weights of the components of a rating in each cell.
+    terms : RatingTerms
+        Terms of a rating.
+    cell_weights : sparse matrix of shape (n_cells, n_rating_terms)
+        Weights of the terms of a rating in each cell.
     """
 
     def __init__(
-        self, counts: ComparisonCounts, components: RatingComponents, cell_weights: sp.csr_matrix
+        self, counts: ComparisonCounts, terms: RatingTerms, cell_weights: sp.csr_matrix
     ) -> None:
         n_items = counts.n_items
-        n_components = cell_weights.shape[1]
+        n_terms = cell_weights.shape[1]
         n_pairs = len(counts.first)
 
-        # Row of a pair: for each of its items the weights of the components in the cell, signed.
+        # Row of a pair: for each of its items the weights of the terms in the cell, signed.
         pair_weights = cell_weights[counts.cell]
-        component = pair_weights.indices.reshape(n_pairs, 1, -1)
-        component_weight = pair_weights.data.reshape(n_pairs, 1, -1)
+        term = pair_weights.indices.reshape(n_pairs, 1, -1)
+        term_weight = pair_weights.data.reshape(n_pairs, 1, -1)
         items, signs = counts.members
-        columns = (items[:, :, None] * n_components + component).reshape(n_pairs, -1)
-        values = (signs[:, :, None] * component_weight).reshape(n_pairs, -1)
-        n_values = n_items * n_components
+        columns = (items[:, :, None] * n_terms + term).reshape(n_pairs, -1)
+        values = (signs[:, :, None] * term_weight).reshape(n_pairs, -1)
+        n_values = n_items * n_terms
         incidence = fixed_width_csr(columns, values, counts.covariates, n_values)
 
-        # Unknowns are independent and have the variance 1: components = root @ unknowns.
-        item_blocks = sp.kron(sp.identity(n_items), components.covariance_root())
+        # Unknowns are independent and have the variance 1: terms = root @ unknowns.
+        item_blocks = sp.kron(sp.identity(n_items), terms.covariance_root())
         effects_block = sp.identity(counts.covariates.shape[1])
-        basis = sp.block_diag([item_blocks, effects_block], format="csr")
-        super().__init__(counts, incidence, basis, n_regularized=n_values)
+        parameter_basis = sp.block_diag([item_blocks, effects_block], format="csr")
+        super().__init__(counts, incidence, parameter_basis, n_regularized=n_values)
 
-    def component_values(self, unknowns: Array) -> Array:
-        """Components of the ratings, of shape (n_items, n_rating_components[, n_columns])."""
+    def term_values(self, unknowns: Array) -> Array:
+        """Terms of the ratings, of shape (n_items, n_rating_terms[, n_columns])."""
         values = self.parameters(unknowns)[: self.n_regularized]
         return values.reshape(self.counts.n_items, -1, *unknowns.shape[1:])
 
-    def ratings_at(self, component_weights: Array, unknowns: Array) -> Array:
-        """Ratings with these weights of their components, with mean 0 in each component."""
-        values = self.component_values(unknowns)
-        ratings = np.einsum("iq...,q->i...", values, component_weights)
+    def ratings_at(self, term_weights: Array, unknowns: Array) -> Array:
+        """Ratings with these weights of their terms, with mean 0 in each component."""
+        values = self.term_values(unknowns)
+        ratings = np.einsum("iq...,q->i...", values, term_weights)
         return self.counts.center(ratings)
 
-    def contrast(self, item_weights: Array, component_weights: Array) -> Array:
-        """Return d with dᵀ u = Σ w_i r_i, for ratings with these weights of their components."""
+    def contrast(self, item_weights: Array, term_weights: Array) -> Array:
+        """Return d with dᵀ u = Σ w_i r_i, for ratings with these weights of their terms."""
         parameter_weights = np.zeros(self.n_parameters)
-        value_weights = np.outer(item_weights, component_weights)
+        value_weights = np.outer(item_weights, term_weights)
         parameter_weights[: self.n_regularized] = value_weights.ravel()
-        return np.asarray(self._transposed_basis @ parameter_weights)
+        return np.asarray(self._transposed_parameter_basis @ parameter_weights)
 
     def effects(self, unknowns: Array) -> Array:
         """Effects of the covariates."""
@@ -114,7 +114,7 @@ class DynamicSystem(ComparisonDesign):
     @cached_property
     def _transposed_squares(self) -> sp.csr_matrix:
         """Squared entries of Dᵀ, for the diagonal of ``Dᵀ W D``."""
-        return (self.incidence @ self.basis).power(2).T.tocsr()
+        return (self.incidence @ self.parameter_basis).power(2).T.tocsr()
 
     def solver(
         self, weights: Array, ridge: float, tol: float = SOLVER_TOLERANCE
@@ -135,7 +135,7 @@ class DynamicBradleyTerry:
     """The Bradley–Terry model with ratings that depend on time and context.
 
     A `RatingModel`. It minimizes ``Σ ω ℓ(r_i(c) − r_j(c) + zᵀγ) + ½ Σ (a²/σ₀² + …)``, minus the log
-    posterior if the components of a rating are independent and normal with the given scales.
+    posterior if the terms of a rating are independent and normal with the given scales.
     Ratings are those of the last time and the mix of contexts; `at` returns others.
 
     Parameters
@@ -147,10 +147,10 @@ class DynamicBradleyTerry:
     levels : dict from str to ndarray
         The levels of each context.
     scales : PriorScales
-        Standard deviations of the components of a rating.
+        Standard deviations of the terms of a rating.
     ties : {"half", "davidson"}
         As in `BradleyTerry`.
-    gap : float, default=1e-9
+    tolerance : float, default=1e-9
         Tolerance, relative to the objective.
     """
 
@@ -161,20 +161,18 @@ class DynamicBradleyTerry:
         levels: Levels,
         scales: PriorScales,
         ties: str,
-        gap: float = GAP,
+        tolerance: float = TOLERANCE,
     ) -> None:
         self.counts = counts
         self.likelihood = tie_likelihood(counts, ties)
         self.tie_model = ties
         self.theta = 0.0
-        self.gap = gap
-        self.rating_components = RatingComponents(data, levels, scales)
-        cell_weights = self.rating_components.weights(
-            data.times, self.rating_components.level_codes
-        )
-        self.system = DynamicSystem(counts, self.rating_components, cell_weights)
+        self.tolerance = tolerance
+        self.rating_terms = RatingTerms(data, levels, scales)
+        cell_weights = self.rating_terms.term_weights(data.times, self.rating_terms.context_codes)
+        self.system = DynamicSystem(counts, self.rating_terms, cell_weights)
         self.components = counts.components
-        self.component_weights = self.rating_components.weights_at()
+        self.term_weights = self.rating_terms.term_weights_at()
         self.alpha = 0.5 / counts.total_weight  # the scales determine the regularization
 
     @property
@@ -189,23 +187,23 @@ class DynamicBradleyTerry:
 
     @property
     def note(self) -> str:
-        """Scales of the components."""
-        return self.rating_components.describe()
+        """Scales of the terms."""
+        return self.rating_terms.describe()
 
     def fit(self, alpha: float | None = None) -> Self:
-        """Estimate the components of all ratings by Newton's method; alpha is 1/(2W)."""
+        """Estimate the terms of all ratings by Newton's method; alpha is 1/(2W)."""
         if alpha is not None:
             self.alpha = alpha
         problem = PairLikelihood(self.system, self.likelihood, self.alpha)
-        point = newton(problem, problem.start(), self.gap)
+        point = newton(problem, problem.start(), self.tolerance)
         self.unknowns = point.unknowns[:-1]
         self.theta = float(point.unknowns[-1])
         return self
 
     @property
     def ratings(self) -> Array:
-        """Ratings with `component_weights`, with mean 0 in each connected component."""
-        return self.system.ratings_at(self.component_weights, self.unknowns)
+        """Ratings with `term_weights`, with mean 0 in each connected component."""
+        return self.system.ratings_at(self.term_weights, self.unknowns)
 
     @property
     def effects(self) -> Array:
@@ -215,7 +213,7 @@ class DynamicBradleyTerry:
     def at(self, time: Moment | None = None, context: Context = None) -> Self:
         """Return the fitted model with the ratings of another time or context."""
         model = copy(self)
-        model.component_weights = self.rating_components.weights_at(time, context)
+        model.term_weights = self.rating_terms.term_weights_at(time, context)
         return model
 
     def margins(self) -> Array:
@@ -236,23 +234,23 @@ class DynamicBradleyTerry:
     def covariance(
         self, clusters: Indices | None, has_few_data: NDArray[np.bool_]
     ) -> CovarianceRoot:
-        """Posterior covariance of the ratings with `component_weights`.
+        """Posterior covariance of the ratings with `term_weights`.
 
         Clusters are not left out, and items with few data have errors from the prior.
         """
-        root = self.system.ratings_at(self.component_weights, self.draws)
+        root = self.system.ratings_at(self.term_weights, self.draws)
         n_columns = root.shape[1]
         return CovarianceRoot(
             root=root,
             freedom=max(1, len(self.counts.outcome) - 1),
-            effects=self.system.effects(self.draws),
+            effects_root=self.system.effects(self.draws),
             is_exact=n_columns == len(self.draws),  # a square root of the covariance, not draws
-            unknowns=self.draws,
+            unknowns_root=self.draws,
         )
 
-    def contrast_of_unknowns(self, item_weights: Array) -> Array:
-        """Return d with dᵀ u = Σ w_i r_i, for ratings with `component_weights`."""
-        return self.system.contrast(item_weights, self.component_weights)
+    def weights_of_unknowns(self, item_weights: Array) -> Array:
+        """Return d with dᵀ u = Σ w_i r_i, for ratings with `term_weights`."""
+        return self.system.contrast(item_weights, self.term_weights)
 
     @cached_property
     def draws(self) -> Array:
@@ -280,7 +278,7 @@ class DynamicBradleyTerry:
         return solve(right)
 
     def margins_of(
-        self, side_weights: sp.csr_array, times: AnyArray | None, level_codes: Indices
+        self, side_weights: sp.csr_array, times: AnyArray | None, context_codes: Indices
     ) -> Array:
         """Margins of other comparisons without covariates.
 
@@ -291,19 +289,19 @@ class DynamicBradleyTerry:
             item, with the mean rating.
         times : ndarray of shape (n,) or None
             Times of the comparisons.
-        level_codes : ndarray of shape (n_contexts, n)
+        context_codes : ndarray of shape (n_contexts, n)
             Levels of the contexts.
         """
-        values = self.system.component_values(self.unknowns)
-        unknown_item = np.zeros((1, self.rating_components.n_components))
+        values = self.system.term_values(self.unknowns)
+        unknown_item = np.zeros((1, self.rating_terms.n_terms))
         values = np.vstack([values, unknown_item])
-        return self.rating_components.margins(values, side_weights, times, level_codes)
+        return self.rating_terms.margins(values, side_weights, times, context_codes)
 
     def log_loss(self, data: PairData, covariates: Array) -> float:
         """Mean log loss of other comparisons with these columns of covariates."""
-        level_codes = self.rating_components.level_codes_of(data)
-        values = self.system.component_values(self.unknowns)
-        margins = self.rating_components.margins(values, side_rows(data), data.times, level_codes)
+        context_codes = self.rating_terms.encode_contexts(data)
+        values = self.system.term_values(self.unknowns)
+        margins = self.rating_terms.margins(values, side_rows(data), data.times, context_codes)
         margins += covariates @ self.effects
         losses = self.outcome_curve.derivatives(margins, data.outcome).loss
         return float(data.weight @ losses / data.weight.sum())
@@ -384,7 +382,7 @@ def select_scales(
         total = 0.0
         for split in splits:
             model = DynamicBradleyTerry(
-                split.train, split.train_counts, levels, scales, ties, ROUGH_GAP
+                split.train, split.train_counts, levels, scales, ties, ROUGH_TOLERANCE
             )
             total += model.fit().log_loss(split.test, split.test_covariates)
         return total

@@ -95,7 +95,7 @@ class LeastSquares:
         """Margin of each distinct pair."""
         return self.system.margins(self.unknowns)
 
-    def contrast_of_unknowns(self, item_weights: Array) -> Array:
+    def weights_of_unknowns(self, item_weights: Array) -> Array:
         """Return d with dᵀ u = Σ w_i r_i."""
         return self.system.contrast(item_weights)
 

@@ -108,7 +108,7 @@ class PlackettLuce:
     @property
     def outcome_curve(self) -> OutcomeCurve:
         """Probabilities of win and loss of a pair."""
-        return OutcomeCurve(OutcomeLikelihood(has_parameter=False))
+        return OutcomeCurve(OutcomeLikelihood(has_tie_parameter=False))
 
     @property
     def note(self) -> str:
@@ -146,7 +146,7 @@ class PlackettLuce:
         """Difference of the ratings of each distinct pair."""
         return self.system.margins(self.unknowns)
 
-    def contrast_of_unknowns(self, item_weights: Array) -> Array:
+    def weights_of_unknowns(self, item_weights: Array) -> Array:
         """Return d with dᵀ u = Σ w_i r_i."""
         return self.system.contrast(item_weights)
 
@@ -195,7 +195,7 @@ class PlackettLuce:
         covariance = inverse_hessian @ middle @ inverse_hessian * jackknife_factor
         origin = RatingOrigin.of(self.counts, self.system)
         root = origin.center(factor_covariance(covariance))
-        return CovarianceRoot(root, max(1, n_units - 1), effects=np.empty((0, 1)))
+        return CovarianceRoot(root, max(1, n_units - 1), effects_root=np.empty((0, 1)))
 
     def _changes_by_length(
         self, ratings: Array, inverse_hessian: Array

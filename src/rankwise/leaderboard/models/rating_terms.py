@@ -1,4 +1,4 @@
-"""Components of ratings that change with time and context."""
+"""Terms of ratings that change with time and context."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from rankwise.formatting import join_words
 from rankwise.leaderboard.board_types import Context, Moment
 
 Levels = dict[str, AnyArray]
-KNOTS_PER_TAU = 4
+KNOTS_PER_DECAY_TIME = 4
 MOST_KNOTS = 80
 JITTER = 1e-10  # added to the diagonal of the correlations of the knots
 
 
 class PriorScales(NamedTuple):
-    """Standard deviations of the components of a rating, in logits.
+    """Standard deviations of the terms of a rating, in logits.
 
     Attributes
     ----------
     constant : float
-        Of the constant component of an item.
+        Of the constant term of an item.
     time : float
-        Of the component that changes with time; 0 without time.
+        Of the term that changes with time; 0 without time.
     half_life : float
         Time after which half of a change is left, in days if times are dates.
     context : float
-        Of the component for each level of a context; 0 without contexts.
+        Of the term for each level of a context; 0 without contexts.
     """
 
     constant: float
@@ -70,8 +70,8 @@ def _check_half_life(half_life: Any) -> None:
         )
 
 
-class RatingComponents:
-    """The components of a rating and their weights φ(c) in the circumstances c.
+class RatingTerms:
+    """The terms of a rating and their weights φ(c) in the circumstances c.
 
     ``r_i(c) = a_i + x_i(t) + Σ b_{i,s}``: a constant, a path in time with the covariance
     ``e^{−|t − t′|/τ}`` (an Ornstein–Uhlenbeck process, by its values at a few knots), and an offset
@@ -84,35 +84,35 @@ class RatingComponents:
     levels : dict from str to ndarray
         The levels of each context.
     scales : PriorScales
-        Standard deviations of the components.
+        Standard deviations of the terms.
 
     Attributes
     ----------
     knots : ndarray of shape (n_knots,)
         Times, in days, of the values of the path; empty without time.
-    level_codes : ndarray of shape (n_contexts, n_comparisons)
+    context_codes : ndarray of shape (n_contexts, n_comparisons)
         Level of each comparison in each context.
-    first_offset : ndarray of shape (n_contexts + 1,)
-        Position of the offset of the first level of each context among the components.
-    n_components : int
-        Number of components of a rating: the constant, the knots, the offsets.
+    first_term_of_context : ndarray of shape (n_contexts + 1,)
+        Position of the offset of the first level of each context among the terms.
+    n_terms : int
+        Number of terms of a rating: the constant, the knots, the offsets.
     """
 
     def __init__(self, data: PairData, levels: Levels, scales: PriorScales) -> None:
         self.times = data.times
         self.levels = levels
         self.scales = scales
-        self.level_codes = self.level_codes_of(data)
-        self.tau = scales.half_life / np.log(2)
+        self.context_codes = self.encode_contexts(data)
+        self.decay_time = scales.half_life / np.log(2)
         self.knots = np.empty(0)
         if data.times is not None:
-            self.knots = _place_knots(in_days(data.times), self.tau)
+            self.knots = _place_knots(in_days(data.times), self.decay_time)
 
         n_levels = [len(labels) for labels in levels.values()]
-        self.first_offset = 1 + len(self.knots) + np.cumsum([0, *n_levels])
-        self.n_components = int(self.first_offset[-1])
+        self.first_term_of_context = 1 + len(self.knots) + np.cumsum([0, *n_levels])
+        self.n_terms = int(self.first_term_of_context[-1])
 
-    def level_codes_of(self, data: PairData) -> Indices:
+    def encode_contexts(self, data: PairData) -> Indices:
         """Level of each comparison in each context, shape (n_contexts, n); −1 if it is unknown."""
         codes = np.zeros((len(self.levels), data.n_pairs), np.intp)
         for context, (name, levels) in enumerate(self.levels.items()):
@@ -124,27 +124,27 @@ class RatingComponents:
         return codes
 
     def covariance_root(self) -> Array:
-        """F with F Fᵀ the covariance of the components of one item."""
+        """F with F Fᵀ the covariance of the terms of one item."""
         n_knots = len(self.knots)
         path = slice(1, 1 + n_knots)
-        offsets = slice(1 + n_knots, self.n_components)
-        root = np.zeros((self.n_components, self.n_components))
+        offsets = slice(1 + n_knots, self.n_terms)
+        root = np.zeros((self.n_terms, self.n_terms))
         root[0, 0] = self.scales.constant
         if n_knots:
-            distances = np.abs(self.knots[:, None] - self.knots) / self.tau
+            distances = np.abs(self.knots[:, None] - self.knots) / self.decay_time
             correlations = np.exp(-distances) + JITTER * np.eye(n_knots)
             root[path, path] = self.scales.time * np.linalg.cholesky(correlations)
-        n_offsets = self.n_components - 1 - n_knots
+        n_offsets = self.n_terms - 1 - n_knots
         root[offsets, offsets] = self.scales.context * np.eye(n_offsets)
         return root
 
-    def weights(self, times: AnyArray | None, level_codes: Indices) -> sp.csr_matrix:
-        """φ of shape (n, n_components) for times and levels; a level of −1 has the weight 0.
+    def term_weights(self, times: AnyArray | None, context_codes: Indices) -> sp.csr_matrix:
+        """φ of shape (n, n_terms) for times and levels; a level of −1 has the weight 0.
 
         Between two knots the path has its conditional mean; before the first and after the last
         knot it decays.
         """
-        n = level_codes.shape[1] if times is None else len(times)
+        n = context_codes.shape[1] if times is None else len(times)
         columns = [np.zeros(n, np.intp)]  # the constant
         values = [np.ones(n)]
         if len(self.knots):
@@ -152,9 +152,11 @@ class RatingComponents:
             left_knot, left_weight, right_weight = self._interpolate(days)
             columns += [1 + left_knot, 2 + left_knot]
             values += [left_weight, right_weight]
-        for first_offset, codes in zip(self.first_offset[:-1], level_codes, strict=False):
+        for first_term_of_context, codes in zip(
+            self.first_term_of_context[:-1], context_codes, strict=False
+        ):
             is_known = codes >= 0
-            columns.append(first_offset + np.where(is_known, codes, 0))
+            columns.append(first_term_of_context + np.where(is_known, codes, 0))
             values.append(is_known.astype(np.float64))
 
         # Every row has the same number of entries.
@@ -162,7 +164,7 @@ class RatingComponents:
         row_starts = np.arange(0, row_width * n + 1, row_width)
         all_columns = np.stack(columns, axis=1).ravel()
         all_values = np.stack(values, axis=1).ravel()
-        return sp.csr_matrix((all_values, all_columns, row_starts), shape=(n, self.n_components))
+        return sp.csr_matrix((all_values, all_columns, row_starts), shape=(n, self.n_terms))
 
     def _interpolate(self, days: Array) -> tuple[Indices, Array, Array]:
         """Return the knot to the left of each time and the weights of it and the next one."""
@@ -171,10 +173,10 @@ class RatingComponents:
         left_knot = np.clip(left_knot, 0, len(knots) - 2)
 
         # Times in units of τ.
-        knot_distance = (knots[1] - knots[0]) / self.tau
-        from_left = np.clip((days - knots[left_knot]) / self.tau, 0.0, knot_distance)
-        decay_after_last = np.exp(-np.maximum(days - knots[-1], 0.0) / self.tau)
-        decay_before_first = np.exp(-np.maximum(knots[0] - days, 0.0) / self.tau)
+        knot_distance = (knots[1] - knots[0]) / self.decay_time
+        from_left = np.clip((days - knots[left_knot]) / self.decay_time, 0.0, knot_distance)
+        decay_after_last = np.exp(-np.maximum(days - knots[-1], 0.0) / self.decay_time)
+        decay_before_first = np.exp(-np.maximum(knots[0] - days, 0.0) / self.decay_time)
         decay = decay_after_last * decay_before_first
 
         def weight_at(distance: Array) -> Array:
@@ -188,17 +190,17 @@ class RatingComponents:
 
     def margins(
         self,
-        component_values: Array,
+        term_values: Array,
         side_weights: sp.csr_array,
         times: AnyArray | None,
-        level_codes: Indices,
+        context_codes: Indices,
     ) -> Array:
-        """Margins of comparisons, from the components of all items, (n_items, n_components).
+        """Margins of comparisons, from the terms of all items, (n_items, n_terms).
 
         `side_weights` has 1 for the items on the first side and −1 for those on the second.
         """
-        differences = side_weights @ component_values
-        weights = self.weights(times, level_codes)
+        differences = side_weights @ term_values
+        weights = self.term_weights(times, context_codes)
         return np.asarray(weights.multiply(differences).sum(axis=1)).ravel()
 
     def describe(self) -> str:
@@ -213,25 +215,25 @@ class RatingComponents:
             texts.append(f"context {scales.context:.2g}")
         return f"ratings in context; scales in logits: {', '.join(texts)}"
 
-    def weights_at(self, time: Moment | None = None, context: Context = None) -> Array:
+    def term_weights_at(self, time: Moment | None = None, context: Context = None) -> Array:
         """φ of one time and one context; by default the last time and the mix of levels."""
         times = self._check_time(time)
         no_levels = np.full((0, 1), -1)
-        weights = self.weights(times, no_levels).toarray()[0]
+        weights = self.term_weights(times, no_levels).toarray()[0]
 
         # Of a context without a level, the share of each level among the comparisons.
-        selected_levels = self.selected_levels(context)
+        codes_of_levels = self.codes_of_levels(context)
         for context_number, labels in enumerate(self.levels.values()):
             n_levels = len(labels)
-            level = selected_levels[context_number]
+            level = codes_of_levels[context_number]
             if level < 0:
-                codes = self.level_codes[context_number]
+                codes = self.context_codes[context_number]
                 level_weights = np.bincount(codes, minlength=n_levels) / len(codes)
             else:
                 level_weights = np.zeros(n_levels)
                 level_weights[level] = 1.0
-            first_offset = self.first_offset[context_number]
-            weights[first_offset : first_offset + n_levels] = level_weights
+            first_term_of_context = self.first_term_of_context[context_number]
+            weights[first_term_of_context : first_term_of_context + n_levels] = level_weights
         return np.asarray(weights)
 
     def _check_time(self, time: Moment | None) -> AnyArray | None:
@@ -247,7 +249,7 @@ class RatingComponents:
             raise ValueError(f"time={time!r}, but the times of the board are like {self.times[0]}.")
         return times
 
-    def selected_levels(self, context: object) -> list[int]:
+    def codes_of_levels(self, context: object) -> list[int]:
         """Number of the level of each context; −1 for contexts without a level."""
         if isinstance(context, Mapping):
             label_by_context = dict(context)
@@ -276,10 +278,10 @@ class RatingComponents:
         return level_numbers
 
 
-def _place_knots(days: Array, tau: float) -> Array:
+def _place_knots(days: Array, decay_time: float) -> Array:
     """Return evenly spaced knots, a few for each τ."""
     first = days.min()
-    last = max(days.max(), first + 0.1 * tau)  # all comparisons may be of one day
-    n_intervals = int(np.ceil(KNOTS_PER_TAU * (last - first) / tau))
+    last = max(days.max(), first + 0.1 * decay_time)  # all comparisons may be of one day
+    n_intervals = int(np.ceil(KNOTS_PER_DECAY_TIME * (last - first) / decay_time))
     n_knots = min(max(1 + n_intervals, 2), MOST_KNOTS)
     return np.linspace(first, last, n_knots)
