@@ -35,7 +35,7 @@ from rankwise.solvers.normal_equations import GroupMoments, NormalEquations, Wei
 from rankwise.validation import check_alphas, check_float_array, check_weights
 
 OPEN_BYTES = 2**27  # for groups that may go on, at least four Gram matrices
-ONE_LIST = None  # the name of the group that all rows are in if there are no groups
+NAME_WITHOUT_GROUPS = None  # of the one group that has all rows if groups is None
 
 
 class PairOptions(TypedDict):
@@ -100,7 +100,7 @@ class BatchSums:
         check_beta(beta)
         self._options: PairOptions = {"cost": cost, "ties": ties, "group_weight": group_weight}
         self.beta = float(beta)
-        self._columns = EarlierBatches()
+        self._input_schema = EarlierBatches()
         self._equations = NormalEquations()
         # groups that later batches may continue, in the order in which they were seen last
         self._open_groups: dict[Hashable, GroupMoments] = {}
@@ -128,12 +128,13 @@ class BatchSums:
         pairs = self._equations.pairs
         if not pairs.n:
             return 0.0
-        return float(np.trace(pairs.gram) / pairs.weight)  # Σ ω ‖r_i − r_j‖² / Σ ω
+        # the trace is Σ ω ‖r_i − r_j‖² over the pairs (i, j) of rows r with weights ω
+        return float(np.trace(pairs.gram) / pairs.weight)
 
     @property
     def output_shape(self) -> tuple[int, ...]:
         """() for one output, (n_outputs,) for y of two dimensions."""
-        return self._columns.output_shape_
+        return self._input_schema.output_shape_
 
     @property
     def open_bytes(self) -> int:
@@ -191,8 +192,8 @@ class BatchSums:
         equations = self._batch_equations(X, target)
         may_split_groups = self.takes_parts and not whole_groups
         last_row = len(target.y) - 1
-        n_rows_of_closed: dict[Hashable, int] = {}
-        moments_of_groups: dict[Hashable, GroupMoments] = {}
+        n_rows_of_closed: dict[Hashable, int] = {}  # groups of which no later batch may have rows
+        moments_of_groups: dict[Hashable, GroupMoments] = {}  # for pairs with rows of other batches
         for name, group_rows in rows_by_group.items():
             # may later batches have rows of this group?
             is_at_edge = group_rows[0] == 0 or group_rows[-1] == last_row
@@ -229,7 +230,7 @@ class BatchSums:
         self._check_groups(other._open_groups.keys())
         self._check_groups(other._n_rows_of_closed.keys())
         other._check_groups(self._open_groups.keys())
-        self._columns = copy.copy(other._columns)  # the same ones, unless this has no rows
+        self._input_schema = copy.copy(other._input_schema)  # equal, unless this has no rows
         self._add_equations(other._equations, other._open_groups)
         self._n_rows_of_closed |= other._n_rows_of_closed
         return self
@@ -270,7 +271,8 @@ class BatchSums:
                     "in whole groups."
                 )
             remaining = group.without(removed)
-            # less the pairs of a removed row and a remaining one
+            # take away the pairs of a removed row and a remaining one, which are those inside the
+            # group less those inside the remaining and those inside the removed rows
             equations = equations.add_pairs(self._pairs_inside(remaining))
             equations = equations.subtract_pairs(self._pairs_inside(group))
             equations = equations.add_pairs(self._pairs_inside(removed))
@@ -326,7 +328,7 @@ class BatchSums:
         """
         checked_alphas = check_alphas(alphas, "alphas")
         earlier_names = self._open_groups or self._n_rows_of_closed
-        if groups is None or ONE_LIST in earlier_names:
+        if groups is None or NAME_WITHOUT_GROUPS in earlier_names:
             raise ValueError("without groups all rows are one list, and none can be left out.")
         X, target, rows_by_group = self._read_batch(X, y, groups, sample_weight)
         scores = np.empty((*target.y.shape, len(checked_alphas)))
@@ -346,7 +348,7 @@ class BatchSums:
     ) -> NormalEquations:
         """The normal equations of a group that was added before."""
         if name in self._open_groups:
-            n_features = self._columns.n_features_in_
+            n_features = self._input_schema.n_features_in_
             return self._open_groups[name].equations(n_features, self._options["group_weight"])
         rows = _rows_of_positive_weight(target, group_rows)
         if self._n_rows_of_closed.get(name) != len(rows):
@@ -355,9 +357,9 @@ class BatchSums:
                 f"{self._n_rows_of_closed.get(name, 0)} were added; pass all rows of a group "
                 "together."
             )
-        one_list = encode_groups(None, len(rows))
+        one_group = encode_groups(None, len(rows))
         weight = take_weights(target.weight, rows)
-        return self._batch_equations(X[rows], Relevance(target.y[rows], one_list, weight))
+        return self._batch_equations(X[rows], Relevance(target.y[rows], one_group, weight))
 
     def close_groups(self) -> Self:
         """Promise that no group so far has rows in batches to come, which frees memory.
@@ -389,27 +391,31 @@ class BatchSums:
                 f"y is a {type(y).__name__}, whose preferences cannot be split into batches; pass "
                 "scores and groups."
             )
-        X = validate_X(self._columns, X, reset=is_first_batch)
+
+        # columns and outputs are those of the first batch
+        X = validate_X(self._input_schema, X, reset=is_first_batch)
         scores = target.y
         if is_first_batch:
             n_features = X.shape[1]
             advice = "use fit with solver='iterative' for this many features"
             check_matrix_fits(n_features, n_features, "a Gram matrix", advice)
-            self._columns.output_shape_ = scores.shape[1:]
+            self._input_schema.output_shape_ = scores.shape[1:]
         elif scores.shape[1:] != self.output_shape:
             raise ValueError(
                 f"y has shape {scores.shape}, but the batches before had outputs of shape "
                 f"{self.output_shape}; give every batch the same outputs."
             )
-        if weight is not None:
+        if weight is not None:  # `read_y` may scale the weights, each batch by another factor
             weight = _check_unscaled_weights(weight, len(scores))
-        group_names: list[Hashable] = [ONE_LIST]
+        output_columns = scores.reshape(len(scores), -1)
+        checked_target = replace(target, y=output_columns, weight=weight)
+
+        group_names: list[Hashable] = [NAME_WITHOUT_GROUPS]
         if groups is not None:
             group_names = target.groups.labels.tolist()
         rows_of_groups = indices_by_group(target.groups.codes)
         rows_by_group = dict(zip(group_names, rows_of_groups, strict=True))
-        output_columns = scores.reshape(len(scores), -1)
-        return X, replace(target, y=output_columns, weight=weight), rows_by_group
+        return X, checked_target, rows_by_group
 
     def _batch_equations(self, X: Matrix, target: Relevance) -> NormalEquations:
         """The normal equations of a batch; sums over its rows only if beta > 0."""
@@ -418,6 +424,7 @@ class BatchSums:
         graph_target = target
         if n_outputs == 1:
             graph_target = replace(target, y=y[:, 0])
+        # over pairs: the Gram matrix Rᵀ L R of the features, and Rᵀ d
         graph = ScoreGraph(graph_target, **self._options)
         with np.errstate(over="ignore", invalid="ignore"):
             gram, moment = graph.system(X, graph.divergence.reshape(y.shape))
@@ -425,9 +432,10 @@ class BatchSums:
             raise ValueError("the squares of some features overflow; scale the features.")
         pair_sums = WeightedSums(gram, moment, graph.total_weight, graph.n_pairs)
 
+        # over single rows, for regression on their scores: Rᵀ D R and Rᵀ D y
         weight = weights_or_ones(target.weight, n_rows)
         total_weight = float(weight.sum())
-        if self.beta == 0:
+        if self.beta == 0:  # no regression
             return NormalEquations(pair_sums, WeightedSums(0.0, 0.0, total_weight, n_rows))
         row_gram, row_moment = plain_system(X, y * weight[:, None], target.weight)
         row_sums = WeightedSums(row_gram, row_moment, total_weight, n_rows)
@@ -445,7 +453,8 @@ class BatchSums:
             group = new_group
             if old_group is not None:
                 group = new_group.joined(old_group)
-                # plus the pairs of a new row and an old one
+                # add the pairs of a new row and an old one, which are those inside the joined group
+                # less those inside the new and those inside the old rows
                 equations = equations.add_pairs(self._pairs_inside(group))
                 equations = equations.subtract_pairs(self._pairs_inside(new_group))
                 equations = equations.subtract_pairs(self._pairs_inside(old_group))
@@ -456,7 +465,7 @@ class BatchSums:
     def _close_oldest_groups(self) -> None:
         """Close the groups seen longest ago while the open ones need too much memory."""
         excess_bytes = self.open_bytes - self._max_open_bytes
-        for name, group in list(self._open_groups.items()):
+        for name, group in list(self._open_groups.items()):  # the one seen longest ago first
             if excess_bytes <= 0:
                 break
             excess_bytes -= group.nbytes
@@ -464,7 +473,7 @@ class BatchSums:
 
     def _pairs_inside(self, group: GroupMoments) -> WeightedSums:
         """Sums over the pairs of the rows of a group."""
-        return group.pairs(self._columns.n_features_in_, self._options["group_weight"])
+        return group.pairs(self._input_schema.n_features_in_, self._options["group_weight"])
 
     def _close_groups(self, n_rows_of_groups: dict[Hashable, int]) -> None:
         """Drop the moments of groups, and store their number of rows of positive weight."""
@@ -484,7 +493,7 @@ class BatchSums:
     @property
     def _max_open_bytes(self) -> int:
         """Bytes for the moments of open groups."""
-        n_columns = self._columns.n_features_in_ + int(np.prod(self.output_shape))
+        n_columns = self._input_schema.n_features_in_ + int(np.prod(self.output_shape))
         bytes_of_gram = 8 * n_columns**2
         return max(OPEN_BYTES, 4 * bytes_of_gram)
 
@@ -507,8 +516,10 @@ class BatchSums:
         """Properties that sums to be combined share; no columns before the first row."""
         problem: dict[str, object] = dict(self.rule)
         if self.n_items:
-            problem["n_features_in_"] = self._columns.n_features_in_
-            problem["feature_names_in_"] = list(vars(self._columns).get("feature_names_in_", ()))
+            problem["n_features_in_"] = self._input_schema.n_features_in_
+            problem["feature_names_in_"] = list(
+                vars(self._input_schema).get("feature_names_in_", ())
+            )
             problem["output_shape_"] = self.output_shape
         return problem
 
@@ -516,8 +527,8 @@ class BatchSums:
         """Raise an error for groups that are closed, or missing in only one of the batches."""
         earlier_names = self._open_groups or self._n_rows_of_closed
         if earlier_names and names:
-            had_no_groups = ONE_LIST in earlier_names
-            has_no_groups = ONE_LIST in names
+            had_no_groups = NAME_WITHOUT_GROUPS in earlier_names
+            has_no_groups = NAME_WITHOUT_GROUPS in names
             if had_no_groups != has_no_groups:
                 raise ValueError(
                     "groups are given in some batches and None in others; give every batch its "
@@ -565,6 +576,6 @@ def _group_moments(X: Matrix, target: Relevance, rows: Indices) -> GroupMoments:
 
 def _group_text(name: Hashable) -> str:
     """Name of a group in messages."""
-    if name is ONE_LIST:
+    if name is NAME_WITHOUT_GROUPS:
         return "the one list of all rows"
     return f"group {name!r}"

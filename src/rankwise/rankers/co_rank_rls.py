@@ -328,12 +328,13 @@ class CoRankRLS(HoldOutMixin, RankerMixin, BaseEstimator):
             Basis items and coefficients.
         """
         n_views = len(self.views_)
-        factors = np.ones(n_views)
-        if self.view_weights is not None:  # the expansion is the mean of its functions
-            factors = n_views * self._normalized_view_weights(n_views)
+        # the expansion is the plain mean of its functions: weights are put into the coefficients
+        factor_of_view = np.ones(n_views)
+        if self.view_weights is not None:
+            factor_of_view = n_views * self._normalized_view_weights(n_views)
         coefficients = [
             factor * coef.reshape(len(coef), -1)  # (n, n_outputs)
-            for factor, coef in zip(factors, self.view_coef_, strict=True)
+            for factor, coef in zip(factor_of_view, self.view_coef_, strict=True)
         ]
         output_shape = self.view_coef_[0].shape[1:]
         return KernelExpansion(list(self.views_), coefficients, output_shape=output_shape)
@@ -396,7 +397,7 @@ class CoRankRLS(HoldOutMixin, RankerMixin, BaseEstimator):
         """Validate the data and choose the bases; the task minimizes the objective."""
         X = validate_X(self, X)
         partial_target = self._split_scored(target, X.shape[0], agreement)
-        loss = partial_target.loss(self.cost, self.ties, self.group_weight)
+        loss = partial_target.loss(self.cost, self.ties, self.group_weight)  # of the scored rows
         self.views_ = self._make_views(X)
         self._normalized_view_weights(len(self.views_))  # checks the number of weights
         self.view_coef_: list[Array] = []  # set by the task
@@ -530,6 +531,7 @@ class CoRankRLSPath:
         ndarray of shape (n_items, n_nus, n_alphas) or (n_items, n_outputs, n_nus, n_alphas)
             Scores; without the axis of nus if `path` had none.
         """
+        # view_coef of each view: (n, *output_shape, n_nus, n_alphas), here one column per model
         columns_of_views = [coef.reshape(len(coef), -1) for coef in self.view_coef]
         scores_of_views = self.template._scores_of_views(X, columns_of_views)
         scores = self.template._mean_of_views(scores_of_views)
@@ -598,19 +600,21 @@ class CoTask(HoldOutTask):
         self._n_features_of_views = [view.n_features for view in self.views]
 
     @cached_property
-    def system(self) -> tuple[Array, Array]:
+    def normal_equations(self) -> tuple[Array, Array]:
         """B, with one block ``R_vᵀ L R_v / W`` for each view, and E, the stacked ``R_vᵀ d / W``."""
         n_features = sum(self._n_features_of_views)
         advice = "give the views fewer columns or a smaller n_basis, linear ones, too"
         check_matrix_fits(n_features, n_features, "the stacked system of all views", advice)
+
+        # of the features R of each view: Rᵀ L R and the right side Rᵀ d, over the total weight
         X_scored = self._X[self.target.scored]
         gram_of_views = []
-        moment_of_views = []
+        right_side_of_views = []
         for view in self.views:
-            gram, moment = self.loss.system(view.transform(X_scored))
+            gram, right_side = self.loss.system(view.transform(X_scored))
             gram_of_views.append(gram)
-            moment_of_views.append(moment)
-        return scipy.linalg.block_diag(*gram_of_views), np.concatenate(moment_of_views)
+            right_side_of_views.append(right_side)
+        return scipy.linalg.block_diag(*gram_of_views), np.concatenate(right_side_of_views)
 
     @cached_property
     def disagreement_matrix(self) -> Array:
@@ -623,19 +627,20 @@ class CoTask(HoldOutTask):
         """
         n_views = len(self.views)
         n_features = sum(self._n_features_of_views)
-        rows, graph = self.target.agreement(self.loss.graph.group_weight)
-        if n_views == 1 or not graph.n_pairs:
+        agreeing_rows, agreement = self.target.agreement(self.loss.graph.group_weight)
+        if n_views == 1 or not agreement.n_pairs:
             return np.zeros((n_features, n_features))
 
-        # blocks R_vᵀ L̄ R_u of all views v and u; a factor M − 1 if v = u, else −1
-        stacked_gram = graph.gram(LazyFeatures(self.views, self._X, rows))
+        # blocks R_vᵀ L̄ R_u for all views v and u, with R_v: features of view v, L̄: Laplacian of
+        # the agreement; a block has the factor n_views − 1 if v = u, else −1
+        stacked_gram = agreement.gram(LazyFeatures(self.views, self._X, agreeing_rows))
         view_of_feature = np.repeat(np.arange(n_views), self._n_features_of_views)
         is_same_view = view_of_feature[:, None] == view_of_feature
         block_factor = np.where(is_same_view, n_views - 1.0, -1.0)
-        return block_factor * stacked_gram * (2.0 / graph.total_weight)
+        return block_factor * stacked_gram * (2.0 / agreement.total_weight)
 
     def coefficients(
-        self, nus: Array, alphas: Array, *, warn_if_raised: bool = True
+        self, nus: Array, alphas: Array, *, warn_of_raised_alpha: bool = True
     ) -> list[Array]:
         """Coefficients of each view, shape (n, *output_shape, n_nus, n_alphas).
 
@@ -643,41 +648,47 @@ class CoTask(HoldOutTask):
         rounding error of B + ν C is raised to it, with a warning, so that a huge ν cannot make the
         system indefinite.
         """
-        gram, moment = self.system
+        gram, right_side = self.normal_equations
         weights_by_nu = []
-        smallest_alpha = 0.0  # with which all systems are definite
+        largest_rounding_error = 0.0
         for nu in nus:
-            A = gram + nu * self.disagreement_matrix
-            rounding_error = len(A) * np.finfo(float).eps * float(np.diag(A).max())
-            w, _ = solve_shifted(A, moment, shifts=np.maximum(alphas, rounding_error))
-            smallest_alpha = max(smallest_alpha, rounding_error)
-            weights_by_nu.append(w.transpose(1, 2, 0))  # (n_features, n_outputs, n_alphas)
-        if warn_if_raised and alphas.min() < smallest_alpha:
+            # solve (gram + nu · disagreement + alpha · I) w = right_side for all alphas at once
+            matrix = gram + nu * self.disagreement_matrix
+            rounding_error = len(matrix) * np.finfo(float).eps * float(np.diag(matrix).max())
+            largest_rounding_error = max(largest_rounding_error, rounding_error)
+            raised_alphas = np.maximum(alphas, rounding_error)  # so that all are definite
+            weights, _ = solve_shifted(matrix, right_side, shifts=raised_alphas)
+            weights_by_nu.append(weights.transpose(1, 2, 0))  # (n_features, n_outputs, n_alphas)
+
+        if warn_of_raised_alpha and alphas.min() < largest_rounding_error:
             warn_user(
                 f"alpha={alphas.min():g} is below the rounding error of a system with "
-                f"nu={nus.max():g}; {smallest_alpha:.2g} is used instead. Use a larger alpha or a "
-                "smaller nu.",
+                f"nu={nus.max():g}; {largest_rounding_error:.2g} is used instead. Use a larger "
+                "alpha or a smaller nu.",
             )
-        weights = np.stack(weights_by_nu, axis=2)  # (n_features, n_outputs, n_nus, n_alphas)
-        return self._coefficients_of_weights(weights)
+        stacked_weights = np.stack(weights_by_nu, axis=2)
+        return self._coefficients_of_each_view(stacked_weights)
 
-    def _coefficients_of_weights(self, weights: Array) -> list[Array]:
+    def _coefficients_of_each_view(self, stacked_weights: Array) -> list[Array]:
         """Coefficients of the columns or basis items of each view, from stacked weights of R_v."""
-        grid_shape = weights.shape[2:]
+        # stacked_weights: (n_features of all views, n_outputs, n_nus, n_alphas)
+        grid_shape = stacked_weights.shape[2:]
         view_ends = np.cumsum(self._n_features_of_views)
-        weights_of_views = np.split(weights, view_ends[:-1])
+        weights_of_views = np.split(stacked_weights, view_ends[:-1])
         coefficients = []
         for view, view_weights in zip(self.views, weights_of_views, strict=True):
-            columns = view.coefficients(view_weights.reshape(len(view_weights), -1))
-            coefficients.append(columns.reshape(-1, *self.output_shape, *grid_shape))
+            weight_columns = view_weights.reshape(len(view_weights), -1)
+            coef_columns = view.coefficients(weight_columns)  # of columns of X, or of basis items
+            coefficients.append(coef_columns.reshape(-1, *self.output_shape, *grid_shape))
         return coefficients
 
     def default_values(self, name: str) -> Array:
         """40 alphas as for RankRLS, averaged over the views, and seven nus."""
         if name == "nu":
             return np.array(NUS)
-        gram, _ = self.system
-        mean_squared_distance = float(np.trace(gram)) / len(self.views)  # in a pair
+        gram, _ = self.normal_equations
+        # the trace sums the mean squared distances in a pair over the views
+        mean_squared_distance = float(np.trace(gram)) / len(self.views)
         return default_alphas(mean_squared_distance)
 
     def scores_without(self, test_items: Indices, candidates: CandidateGrid) -> Array:
@@ -691,11 +702,12 @@ class CoTask(HoldOutTask):
         train_loss = SquaredLoss(self.loss.graph.subset(train_items))
         check_rest(train_loss.graph.n_pairs > 0)
         train_task = CoTask(self.learner, self._X, self.target.without(test_items), train_loss)
-        if self.target.has_unscored_pairs:  # the same rows in all folds
+        if self.target.has_unscored_pairs:  # views agree on unscored rows, which are in all folds
             train_task.disagreement_matrix = self.disagreement_matrix
+
         nus = candidates.axes["nu"]
         alphas = candidates.axes["alpha"]
-        coefficients = train_task.coefficients(nus, alphas, warn_if_raised=False)
+        coefficients = train_task.coefficients(nus, alphas, warn_of_raised_alpha=False)
 
         test_rows = self.target.scored[test_items]
         X_test = self._X[test_rows]

@@ -27,21 +27,24 @@ from rankwise.runtime.threads import single_threaded
 from rankwise.validation import check_option, restored_on_failure
 
 
-def _weights_by_error(
+def _margins_over_chance(
     task: CoTask, candidate: Mapping[str, ParameterValue], cv: CrossValidation
 ) -> Array:
     """How far the held-out error of each view is below 1/2; equal weights if none is."""
     disagreement = get_metric("disagreement")
-    grid_of_one = {name: np.atleast_1d(value) for name, value in candidate.items()}
+    grid_of_candidate = {name: np.atleast_1d(value) for name, value in candidate.items()}
     n_views = len(task.views)
-    errors = np.empty(n_views)
+    error_of_view = np.empty(n_views)
     for view in range(n_views):
-        weight_of_one_view = np.zeros(n_views)
-        weight_of_one_view[view] = 1.0
-        task.learner.set_params(view_weights=weight_of_one_view)
-        result = evaluate_task(task, grid_of_one, cv, [disagreement])
-        errors[view] = result.overall(disagreement)[0]
-    margin_over_chance = np.maximum(0.5 - errors, 0.0)
+        # only this view predicts
+        view_weights = np.zeros(n_views)
+        view_weights[view] = 1.0
+        task.learner.set_params(view_weights=view_weights)
+        result = evaluate_task(task, grid_of_candidate, cv, [disagreement])
+        error_of_view[view] = result.overall(disagreement)[0]  # of the only candidate
+
+    # a random order has an error of 1/2; a view that is worse than it gets weight 0
+    margin_over_chance = np.maximum(0.5 - error_of_view, 0.0)
     if not margin_over_chance.any():
         return np.ones(n_views)
     return margin_over_chance
@@ -233,9 +236,9 @@ random_state
             time=time,
             store_predictions=self.store_predictions,
         )
-        if weighs_by_error:
+        if weighs_by_error:  # weight of a view: how far its held-out error is below that of chance
             task = learner.hold_out_task(X, target)
-            weights = _weights_by_error(task, result.best_candidate, cv)
+            weights = _margins_over_chance(task, result.best_candidate, cv)
             result.best_estimator.set_params(view_weights=weights)
         return self._store_search(result)
 

@@ -93,7 +93,8 @@ def map_weights(linear: FeatureMap, coef: Array, n_features: int) -> Array:
         weights = np.zeros((n_features, coef.shape[1]))
         np.add.at(weights, linear.indices, coef)  # a column may be chosen twice
         return weights
-    weights_of_columns = np.asarray(linear.items.T @ coef)  # Σ_j coef_j item_j
+    # a linear kernel: the weights are the sum of the items, each times its coefficient
+    weights_of_columns = np.asarray(linear.items.T @ coef)
     if linear.columns is None:
         return weights_of_columns
     weights = np.zeros((n_features, coef.shape[1]))

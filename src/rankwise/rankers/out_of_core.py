@@ -93,7 +93,7 @@ class SufficientStatistics(BatchSums):
                 "that are shared by items to be compared, and scores that differ."
             )
         model = RankRLS(**self.rule)
-        model.__dict__.update(vars(self._columns))
+        model.__dict__.update(vars(self._input_schema))
         model.n_pairs_ = self.n_pairs
         model.solver_ = "primal"
         model.n_iter_ = 1
@@ -115,8 +115,8 @@ class SufficientStatistics(BatchSums):
         rows = self._equations.rows
         n_features = 0
         if self.n_items:
-            n_features = self._columns.n_features_in_
-        feature_names = vars(self._columns).get("feature_names_in_", [])  # of data frames
+            n_features = self._input_schema.n_features_in_
+        feature_names = vars(self._input_schema).get("feature_names_in_", [])  # of data frames
         facts = {
             "format": FORMAT,
             "rule": self.rule,
@@ -130,6 +130,7 @@ class SufficientStatistics(BatchSums):
             ],
             "closed": list(self._n_rows_of_closed.items()),
         }
+        # of each open group: the mean of its rows, and a root of the Gram matrix of centered rows
         means = np.array([group.mean for group in self._open_groups.values()])
         roots = [group.root for group in self._open_groups.values()]
         if not roots:
@@ -177,8 +178,8 @@ class SufficientStatistics(BatchSums):
             name, n_rows, total_weight, pair_weight = group_facts
             sums._open_groups[name] = GroupMoments(n_rows, total_weight, pair_weight, mean, root)
         sums._n_rows_of_closed = dict(facts["closed"])
-        sums._columns.n_features_in_ = facts["n_features"]
-        sums._columns.output_shape_ = tuple(facts["output_shape"])
+        sums._input_schema.n_features_in_ = facts["n_features"]
+        sums._input_schema.output_shape_ = tuple(facts["output_shape"])
         if facts["feature_names"]:
-            sums._columns.feature_names_in_ = np.array(facts["feature_names"], object)
+            sums._input_schema.feature_names_in_ = np.array(facts["feature_names"], object)
         return sums

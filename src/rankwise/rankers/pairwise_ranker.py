@@ -194,7 +194,7 @@ class PairwiseRanker(PathModel):
         X = check_groups(self, X, y, groups, target)
         task = self._prepare(X, target)
         initial_weights = None
-        if self.warm_start:
+        if self.warm_start:  # start the iterations at the last model
             initial_weights = self._weights_of_last_fit(task.features)
         task.train_from(initial_weights, keep_interrupted=keeps_interrupted_fits())
         return self
@@ -209,7 +209,7 @@ class PairwiseRanker(PathModel):
         loss = self._make_loss(make_loss, graph, target)
         self.n_pairs_ = loss.graph.n_pairs
 
-        # the loss needs explicit features: columns, or the empirical kernel map
+        # the loss needs explicit features: columns of X, or the empirical kernel map ("dual")
         solver = "dual"
         if kernel.is_linear:
             solver = "iterative"
@@ -273,7 +273,7 @@ class PairwiseRanker(PathModel):
             return None
         if isinstance(features.map, BasisFeatures):
             return None
-        return np.asarray(features.matrix.T @ dual_coef)  # w = Rᵀ a
+        return np.asarray(features.matrix.T @ dual_coef)  # weights of the empirical kernel map
 
 
 def _count_strict_pairs(loss: PairwiseLoss, graph: PreferenceGraph) -> int:
@@ -335,13 +335,15 @@ class PairwiseTask(HoldOutTask):
         candidates: CandidateGrid,
     ) -> Array:
         """Scores of the test rows by models of the training rows and their graph."""
-        R = self.features.matrix
+        features = self.features.matrix
         train_loss = self.loss.of_items(train_rows, train_graph)
         check_rest(train_loss.graph.n_pairs > 0)
-        objective = make_objective(R[train_rows], train_loss, alpha=0.0)  # solve_path sets alpha
+        objective = make_objective(
+            features[train_rows], train_loss, alpha=0.0
+        )  # solve_path sets alpha
         solutions = solve_path(self.learner, objective, candidates.axes["alpha"])
         weights = np.stack([solution.w for solution in solutions], axis=1)  # a column per alpha
-        return row_products(R[test_rows], weights)
+        return row_products(features[test_rows], weights)
 
     def train(self, **values: ParameterValue) -> PairwiseRanker:
         """The learner of one alpha, trained on all data."""
@@ -421,6 +423,7 @@ def solve_path(
     watch: Callable[[Solution], None] | None = None
     if line.is_shown:
         watch = draw_progress
+    # from the largest alpha to the smallest: each starts at the solution for the one before
     positions_from_largest = np.argsort(-alphas, kind="stable").tolist()
     solution_at_position: dict[int, Solution] = {}
     previous_solution = None

@@ -106,7 +106,8 @@ def kernel_functions(
             f"kernel='precomputed' needs the square matrix of kernel values between all "
             f"training items, and no points as dictionary; X has shape {items.shape}."
         )
-    has_given_basis = not isinstance(view.basis, str)
+    # `functions` are positions of the kernel centers in `center_items`
+    has_given_basis = not isinstance(view.basis, str)  # else "random"
     center_items = items
     if has_given_basis:
         functions = choose_basis(items, view.n_basis, view.basis, rng)

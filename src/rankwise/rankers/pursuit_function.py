@@ -61,10 +61,11 @@ def make_functions(
 ) -> list[PursuitFunction]:
     """Gather the coefficients of all steps; with `mean_score` there is an intercept."""
     has_intercept = mean_score is not None
-    n_states = len(steps) + 1  # before the first step, and after each
+    n_states = len(steps) + 1  # a model before the first step, and one after each step
     functions = []
     for view, dictionary in enumerate(dictionaries):
-        # numbers of functions in the dictionary: each of the basis once, and that of each step
+        # Numbers of functions in the dictionary: each function of the basis once, and the function
+        # chosen in each step, which may be one that is in the basis already
         basis_numbers: list[int] = []
         if steps:
             basis_numbers = steps[-1].basis[view]

@@ -221,13 +221,14 @@ class RankLogistic(PairwiseRanker):
 
     def _store_solution(self, task: PairwiseTask, solution: Solution) -> None:
         super()._store_solution(task, solution)
-        R = task.features.matrix
+        features = task.features.matrix
         loss = task.loss
-        scores = row_products(R, solution.w)
-        if isinstance(loss, ProfileLoss):
-            loss.at(scores)  # sets the best γ of these scores
+        scores = row_products(features, solution.w)
+        if isinstance(loss, ProfileLoss):  # the loss with the best effects γ of nuisance columns Z
+            loss.at(scores)  # sets γ to the best effects for these scores
             scores = scores + loss.Z @ loss.gamma
-            self._store_effects(loss.effects(dense_rows(R), solution.w, scores, self.alpha))
+            effects = loss.effects(dense_rows(features), solution.w, scores, self.alpha)
+            self._store_effects(effects)
             loss = loss.loss
         self.is_separable_ = loss.is_separated_by(scores)
 

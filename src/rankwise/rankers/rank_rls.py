@@ -458,7 +458,7 @@ class RankRLS(PathModel):
             keeps_matrix=keeps_matrix,
         )
         are_read_once = to_fit and self.beta in (0, 1) and not has_nuisance
-        if are_read_once:
+        if are_read_once:  # computed block by block when they are read
             return features
         return features.stored()
 
@@ -474,6 +474,7 @@ class RankRLS(PathModel):
                 f"alpha has {len(alphas)} values, but y has {n_outputs} outputs; pass a number, or "
                 "a value for each output."
             )
+        # all outputs for each distinct alpha; of these each output takes its own alpha
         distinct_alphas, alpha_index = np.unique(alphas, return_inverse=True)
         coefficients = self._learn(loss, features, distinct_alphas, overwrite=overwrite)
         columns = [coefficients[alpha_index[k], :, k] for k in range(n_outputs)]
@@ -513,7 +514,8 @@ class RankRLS(PathModel):
         self._store_features(features.map)
         warn_about_solutions(solutions, self.kernel, self.tol)
         if loss.nuisance is not None and len(alphas) == 1:
-            self._store_nuisance_effects(loss, features, float(alphas[0]), solutions.coef[0, :, 0])
+            weights_of_only_model = solutions.coef[0, :, 0]
+            self._store_nuisance_effects(loss, features, float(alphas[0]), weights_of_only_model)
 
         # weights of the features to coefficients of columns or items, for all alphas and outputs
         n_alphas, n_features, n_outputs = solutions.coef.shape
@@ -522,14 +524,14 @@ class RankRLS(PathModel):
         return coefficients.reshape(-1, n_alphas, n_outputs).transpose(1, 0, 2)
 
     def _store_nuisance_effects(
-        self, loss: SquaredLoss, features: SolverInput, alpha: float, w: Array
+        self, loss: SquaredLoss, features: SolverInput, alpha: float, feature_weights: Array
     ) -> None:
         assert loss.nuisance is not None
-        if not w.any():
+        if not feature_weights.any():
             warn_explained()
-        effects = nuisance_effects(
+        effects = nuisance_effects(  # and their standard errors
             dense_rows(features.matrix),
-            w,
+            feature_weights,
             loss.nuisance,
             loss.times_A,
             loss.target,
@@ -537,6 +539,16 @@ class RankRLS(PathModel):
             alpha,
         )
         self._store_effects(effects)
+
+
+def _iterations_are_faster(learner: RankRLS, X: MatrixLike, loss: SquaredLoss) -> bool:
+    """Whether the models of a search are trained by iterations on sparse items."""
+    may_iterate = learner.kernel == "linear" and learner.solver == "auto"
+    if not sp.issparse(X) or not may_iterate or loss.nuisance is not None:
+        return False
+    cost_of_gram = X.shape[0] * X.shape[1] * min(X.shape)
+    cost_of_iterations = PASSES * X.nnz
+    return bool(GAIN * cost_of_iterations < cost_of_gram)
 
 
 class RankRLSTask(HoldOutTask):
@@ -557,13 +569,11 @@ class RankRLSTask(HoldOutTask):
         self.output_shape = learner.output_shape_
         self.loss = loss
         self._X = X
-        self.refits = False
-        may_iterate = learner.kernel == "linear" and learner.solver == "auto"
-        if sp.issparse(X) and may_iterate and loss.nuisance is None:
-            cost_of_gram = X.shape[0] * X.shape[1] * min(X.shape)
-            cost_of_iterations = PASSES * X.nnz
-            self.refits = GAIN * cost_of_iterations < cost_of_gram
-        self._limits: IterationLimits = {"tol": learner.tol, "max_iter": learner.max_iter}
+        self.refits = _iterations_are_faster(learner, X, loss)  # each fold, by iterations
+        self._iteration_limits: IterationLimits = {
+            "tol": learner.tol,
+            "max_iter": learner.max_iter,
+        }
 
     @cached_property
     def features(self) -> SolverInput:
@@ -608,8 +618,9 @@ class RankRLSTask(HoldOutTask):
     def held_out(self, folds: Folds, candidates: CandidateGrid) -> Array:
         """By shortcut where there is one."""
         features = self._features_of_folds(len(folds))
-        limits = self._limits
-        if self.refits_folds(len(folds)) and len(candidates) > 1:  # models that are dropped
+        limits = self._iteration_limits
+        if self.refits_folds(len(folds)) and len(candidates) > 1:
+            # these models are compared and dropped, so they need not be exact
             tol = max(self.learner.tol, HELD_OUT_TOL)
             limits = {"tol": tol, "max_iter": SHARED_STEPS}
         return cross_val_scores(self.loss, features, folds, candidates.axes["alpha"], limits)
@@ -620,7 +631,7 @@ class RankRLSTask(HoldOutTask):
         loss_of_edges = self.loss.of_items(np.arange(self.n_rows), edges)
         alphas = candidates.axes["alpha"]
         solutions = minimize(
-            features.method, loss_of_edges, features.matrix, alphas, **self._limits
+            features.method, loss_of_edges, features.matrix, alphas, **self._iteration_limits
         )
         weights = solutions.coef[:, :, 0].T  # a column per alpha
         return row_products(features.matrix, weights)
@@ -628,7 +639,7 @@ class RankRLSTask(HoldOutTask):
     def needs_refits(self, units: HoldOutUnits) -> bool:
         """Whether `coefficients_without` has to refit the model for each unit."""
         features = self._features_of_folds(len(units.members))
-        problem = HoldOutProblem(self.loss, features, self._limits)
+        problem = HoldOutProblem(self.loss, features, self._iteration_limits)
         return find_shortcut(problem, units) is Refit
 
     def coefficients_without(self, units: HoldOutUnits, alphas: Array) -> Array:
@@ -638,13 +649,13 @@ class RankRLSTask(HoldOutTask):
         what they are coefficients of. By shortcut where there is one.
         """
         features = self._features_of_folds(len(units.members))
-        return coefficients_without(self.loss, features, units, alphas, self._limits)
+        return coefficients_without(self.loss, features, units, alphas, self._iteration_limits)
 
     @property
     def has_pairs(self) -> bool:
         """Whether all is one list in which every two are a pair, without weights or nuisance."""
         is_plain = self.graph.item_weights is None and self.loss.nuisance is None
-        return self.graph.is_complete and is_plain
+        return self.graph.is_complete and is_plain  # complete: it has all pairs of items
 
     def pairs(self) -> HeldOutPairs:
         """For one list in which every two items are a pair."""
@@ -658,6 +669,7 @@ class RankRLSTask(HoldOutTask):
                 f"leave-pair-out needs at least {FEWEST_FOR_PAIRS} items, got {n_items}: "
                 "without two of them at least one pair must be left to train on."
             )
+        # eigenvectors and eigenvalues of the kernel matrix of all items
         spectrum = self._spectrum(centered=beta == 0)
         output_columns = y.reshape(n_items, -1)
         return HeldOutPairs(spectrum, output_columns, beta, lambda: self._spectrum(centered=False))

@@ -50,7 +50,7 @@ def ranking_loss(
     options = {"cost": cost, "ties": ties, "group_weight": group_weight}
     if isinstance(target, Preferences):
         graph = check_graph(target.graph, n_items, options)
-        scores = None
+        scores = None  # a graph of given pairs has none
         output_shape: tuple[int, ...] = ()
         if graph.has_relevance:
             scores = graph.y

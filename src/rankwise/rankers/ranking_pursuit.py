@@ -274,20 +274,21 @@ class RankingPursuit(HoldOutMixin, RankerMixin, BaseEstimator):
         if isinstance(target, Preferences) and self.views is None and not holds_out:
             if target.graph.has_relevance:
                 one_output("RankingPursuit", target.graph.y)
-            return self._fit_target(X, target.graph)
+            return self._fit_checked_target(X, target.graph)
         relevance = split_unscored_of_one_output("RankingPursuit", target, X.shape[0])
         validation_items = None
         if holds_out:
             validation_items = self._choose_validation_items(relevance)
-        return self._fit_target(X, relevance, validation_items)
+        return self._fit_checked_target(X, relevance, validation_items)
 
     def _choose_validation_items(self, relevance: PartialRelevance) -> Indices:
         """Scored items of random groups, or of a single list, that decide when to stop."""
-        unit_of_item = relevance.groups.codes[relevance.scored]
+        group_of_item = relevance.groups.codes[relevance.scored]
+        unit_of_item = group_of_item  # items of a unit are held out together
         fraction = self.validation_fraction
-        has_one_group = unit_of_item.min() == unit_of_item.max()
-        if has_one_group:  # hold out at least two items, which have an order
-            n_items = len(unit_of_item)
+        has_one_group = group_of_item.min() == group_of_item.max()
+        if has_one_group:  # hold out single items, at least two, which have an order
+            n_items = len(group_of_item)
             unit_of_item = np.arange(n_items)
             fraction = max(fraction, 2 / n_items)
         splitter = GroupShuffleSplit(1, test_size=fraction, random_state=self.random_state)
@@ -378,7 +379,7 @@ class RankingPursuit(HoldOutMixin, RankerMixin, BaseEstimator):
         check_nus([self.nu], "nu")
         return validate_X(self, X)
 
-    def _fit_target(
+    def _fit_checked_target(
         self,
         X: MatrixLike,
         target: PreferenceGraph | PartialRelevance,
@@ -390,6 +391,7 @@ class RankingPursuit(HoldOutMixin, RankerMixin, BaseEstimator):
         if validation_items is not None and isinstance(target, PartialRelevance):
             train_target = target.without(validation_items)
             validation = ValidationRows.of(X, target, validation_items)
+        # mean_score: of the scored items, the intercept of the model; None without an intercept
         loss, mean_score = self._make_loss(X.shape[0], train_target)
         train_rows = np.arange(X.shape[0])
         scored_rows = train_rows
@@ -397,10 +399,10 @@ class RankingPursuit(HoldOutMixin, RankerMixin, BaseEstimator):
             scored_rows = train_target.scored
             train_rows = np.sort(np.concatenate([scored_rows, train_target.unscored]))
 
-        # the functions to choose from, and their values
+        # a dictionary for each view: the functions to choose from
         dictionaries = self._make_dictionaries(X, train_rows, scored_rows)
         self.search_ = choose_search(self.search, dictionaries)
-        agreement = None  # of the views on the order of unscored rows
+        agreement = None  # graph of the unscored rows, on whose order several views are to agree
         agreeing_rows = None
         if len(dictionaries) > 1 and isinstance(train_target, PartialRelevance):
             agreeing_rows, agreement = train_target.agreement(self.group_weight)
@@ -413,10 +415,10 @@ class RankingPursuit(HoldOutMixin, RankerMixin, BaseEstimator):
             nu=self.nu,
         )
 
-        # greedy steps, computed one by one as they are read
-        norms = problem.norms()
-        _check_not_constant(norms)
-        search = SEARCHES[self.search_](problem, norms)
+        # each greedy step adds a function to every view; steps are computed as they are read
+        squared_norms = problem.norms()  # of all functions; 0 if constant inside groups
+        _check_not_constant(squared_norms)
+        search = SEARCHES[self.search_](problem, squared_norms)
         all_steps = pursue(problem, search, int(self.n_basis), self.backfit)
         self.__dict__.pop("validation_score_", None)  # of an earlier fit
         if validation is None:
@@ -472,6 +474,8 @@ class RankingPursuit(HoldOutMixin, RankerMixin, BaseEstimator):
                 f"the mean square of the scores or magnitudes is {mean_square:g}; multiply all of "
                 "them by one factor that brings them nearer to 1."
             )
+
+        # the loss without the intercept: that of the centered scores
         has_intercept = self.beta > 0 and self.fit_intercept
         if loss.y is None or not has_intercept:
             return loss, None
@@ -531,11 +535,12 @@ class RankingPursuit(HoldOutMixin, RankerMixin, BaseEstimator):
         self.coef_path_ = [function.coef_path[1:] for function in functions]
         self.choice_path_ = np.stack([function.choices for function in functions], axis=1)
         self.__dict__.pop("coef_", None)  # of an earlier fit
-        if isinstance(functions[0].basis, ColumnFeatures):
+        are_linear = isinstance(functions[0].basis, ColumnFeatures)
+        if are_linear:  # the model is the mean of the views
             self.coef_ = np.zeros(self.n_features_in_)
             for function in functions:
                 self.coef_[function.basis.indices] += function.coef_path[-1] / len(functions)
-        if self.views is None:  # no list of views, no axis of views
+        if self.views is None:  # the attributes have no list or axis of views
             self.basis_indices_ = self.basis_indices_[0]
             self.dual_coef_ = self.dual_coef_[0]
             self.coef_path_ = self.coef_path_[0]
@@ -584,8 +589,8 @@ class PursuitTask(HoldOutTask):
         train_relevance = self._relevance.without(test_items)
         model = self._fit_learner(int(candidate_steps.max()), train_relevance)
         test_rows = self._relevance.scored[test_items]
-        staged_scores = model._staged_scores(self._X[test_rows])
-        last_step = staged_scores.shape[1] - 1
+        staged_scores = model._staged_scores(self._X[test_rows])  # (n_test, 1 + n_steps)
+        last_step = staged_scores.shape[1] - 1  # fewer than asked for if no function is left
         return staged_scores[:, np.minimum(candidate_steps, last_step)]
 
     def train(self, **values: ParameterValue) -> RankingPursuit:
@@ -595,7 +600,7 @@ class PursuitTask(HoldOutTask):
     def _fit_learner(self, n_basis: int, relevance: PartialRelevance) -> RankingPursuit:
         model: RankingPursuit = copy.copy(self.learner)
         model.n_basis = n_basis
-        return model._fit_target(self._X, relevance)
+        return model._fit_checked_target(self._X, relevance)
 
 
 class ValidationRows(NamedTuple):
@@ -638,9 +643,9 @@ class ValidationRows(NamedTuple):
         return float(error)
 
 
-def _check_not_constant(norms: list[Array]) -> None:
+def _check_not_constant(squared_norms: list[Array]) -> None:
     """Raise an error if all functions of a view are constant inside groups."""
-    for view, norms_of_view in enumerate(norms):
+    for view, norms_of_view in enumerate(squared_norms):
         if not norms_of_view.any():
             raise ValueError(
                 f"all functions of the dictionary (view {view}) are constant inside groups, so "

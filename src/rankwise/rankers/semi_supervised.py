@@ -70,6 +70,7 @@ class PartialTarget(ABC):
         if self.agreement_graph is not None:
             rows = np.flatnonzero(self.agreement_graph.degrees > 0)
             return rows, self.agreement_graph.subset(rows)
+        # views are to agree on the order of unscored rows, or of scored ones if these make no pair
         rows = self.scored
         if self.has_unscored_pairs:
             rows = self.unscored
@@ -147,7 +148,7 @@ def split_isolated(
     Explicit comparisons need groups, which say which unscored rows are comparable, or a graph of
     the pairs of rows on which the views agree.
     """
-    is_explicit = graph.hold_out_unit == "edges"
+    is_explicit = graph.hold_out_unit == "edges"  # a list of pairs, not all pairs of groups
     has_groups = isinstance(graph, PairGraph) and graph.has_groups
     if is_explicit and not has_groups and agreement is None:
         raise ValueError(

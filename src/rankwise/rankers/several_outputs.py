@@ -87,7 +87,7 @@ class OutputsTask(HoldOutTask):
         super().__init__(learner, ScoreGraph(target))  # all pairs: it evaluates, and trains nothing
         self.output_shape = target.y.shape[1:]
         self.tasks = tasks
-        self.refits = any(task.refits for task in tasks)
+        self.refits = any(task.refits for task in tasks)  # each fold of a cross-validation
 
     def default_values(self, name: str) -> Array:
         """40 alphas around the mean of the scales of the outputs."""
@@ -113,7 +113,7 @@ class OutputsTask(HoldOutTask):
         learner = self.learner
         parameters = learner.get_params(deep=False)
         vars(learner).update(vars(models[0]))  # fitted attributes that all outputs share
-        vars(learner).update(parameters)
+        vars(learner).update(parameters)  # those of the model of one output are put back
         learner.alpha = values["alpha"]
         self._store_outputs(learner, [model._coefficient_columns for model in models])
         learner.n_pairs_ = sum(model.n_pairs_ for model in models)
@@ -126,7 +126,7 @@ class OutputsTask(HoldOutTask):
         path_of_first_output = paths[0]
         coefficients = np.concatenate([path.coefficients for path in paths], axis=2)
         learner = self.learner
-        # fitted attributes that all outputs share
+        # fitted attributes that all outputs share; those with an axis of outputs are set below
         vars(learner).update(vars(path_of_first_output.model(0)))
         columns_of_first_alpha = list(coefficients[0].T[:, :, None])
         self._store_outputs(learner, columns_of_first_alpha)
