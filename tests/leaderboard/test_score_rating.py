@@ -481,8 +481,10 @@ def test_masking_test_widens_the_interval_of_a_model_with_one_kind_of_task():
     assert any("masking the same cells" in note for note in board.notes)
     # the mean residual over the tasks that the model has, of each complete model
     residuals = board.model.residuals[1:, :5].mean(axis=1)
-    np.testing.assert_allclose(masking.shifts[0], np.sqrt((residuals**2).sum() / 28), rtol=1e-12)
-    np.testing.assert_array_equal(masking.shifts[1:], 0)
+    np.testing.assert_allclose(
+        masking.missing_cell_errors[0], np.sqrt((residuals**2).sum() / 28), rtol=1e-12
+    )
+    np.testing.assert_array_equal(masking.missing_cell_errors[1:], 0)
 
 
 def test_output_formats():

@@ -166,7 +166,7 @@ class Leaderboard(RankedBoard):
                 self.spread,
                 confidence=self.confidence,
                 n_effective_units=self._n_effective_units,
-                pair_units=self._effective_clusters_of_pairs,
+                n_units_by_pair=self._effective_clusters_of_pairs,
             )
         return rank_table(rated, intervals, order=self.presentation.order)
 

@@ -412,9 +412,9 @@ class TaskLeaderboard(RankedBoard):
             n_missing_above=shortfall_of_upper.n_missing,
             n_missing_below=excess_of_lower.n_missing,
             excess=excess_of_lower.excess,
-            excess_in_sd=excess_of_lower.in_sd,
+            excess_in_sd=excess_of_lower.excess_in_sd,
             shortfall=shortfall_of_upper.excess,
-            shortfall_in_sd=shortfall_of_upper.in_sd,
+            shortfall_in_sd=shortfall_of_upper.excess_in_sd,
         )
 
     def _check_missing_by_model(self, method: str) -> None:

@@ -284,7 +284,7 @@ def _masking_note(board: TaskLeaderboard) -> Iterator[str]:
         f"the intervals of {count(n_wider, 'model')} are {np.median(ratio[is_wider]):.2g} times as "
         "wide because of missing cells: masking the same cells changes the ratings of the "
         f"{masking.n_complete} complete models by "
-        f"{np.median(masking.shifts[is_wider]):.3g} (standard deviation)"
+        f"{np.median(masking.missing_cell_errors[is_wider]):.3g} (standard deviation)"
     )
 
 

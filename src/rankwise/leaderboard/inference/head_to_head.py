@@ -19,6 +19,7 @@ def head_to_head(model: RatingModel) -> HeadToHead:
     n_comparisons = counts.sum_by_pair(counts.count.astype(np.float64))
     if counts.teams is not None:
         return _between_members(counts, counts.teams, n_comparisons, expected_sums)
+    # A pair is two items and values of the covariates; an edge is every two items that met.
     weight = counts.sum_by_edge(counts.pair_weights)
     return HeadToHead(
         first=counts.first[counts.edges],
@@ -33,7 +34,8 @@ def _between_members(
     counts: ComparisonCounts, teams: TeamRows, n_comparisons: Array, expected_sums: Array
 ) -> HeadToHead:
     """Results of every two items on opposite sides, each comparison once for every such two."""
-    is_on_first = sp.csr_array(teams.first != 0, dtype=np.float64)  # (n_pairs, n_items)
+    # (n_pairs, n_items): 1 where an item is a member of the side
+    is_on_first = sp.csr_array(teams.first != 0, dtype=np.float64)
     is_on_second = sp.csr_array(teams.second != 0, dtype=np.float64)
 
     def sum_by_members(pair_values: Array) -> sp.csr_array:
@@ -43,20 +45,20 @@ def _between_members(
     n_met = sum_by_members(n_comparisons)
     first, second = sp.csr_array(sp.triu(n_met + n_met.T, k=1)).nonzero()
 
-    def total_of(one_way: sp.csr_array, other_way: sp.csr_array) -> Array:
-        """Sum of both ways at the items that met."""
-        total = sp.csr_array(one_way + other_way)
+    def sum_both_sides(i_on_first: sp.csr_array, i_on_second: sp.csr_array) -> Array:
+        """Sum over the pairs with item i on either side, for every two items i < j that met."""
+        total = sp.csr_array(i_on_first + i_on_second)
         return np.asarray(total[first, second]).reshape(len(first))
 
-    # The outcome for the item on the second side is the negative one.
+    # Outcomes are of the first side; for an item on the second side they change sign.
     weights = sum_by_members(counts.pair_weights)
     targets = sum_by_members(counts.pair_target_sums)
     expected = sum_by_members(expected_sums)
-    total_weight = total_of(weights, weights.T)
+    total_weight = sum_both_sides(weights, weights.T)
     return HeadToHead(
         first=first.astype(np.intp),
         second=second.astype(np.intp),
-        n=total_of(n_met, n_met.T).astype(np.intp),
-        observed=total_of(targets, -targets.T) / total_weight,
-        expected=total_of(expected, -expected.T) / total_weight,
+        n=sum_both_sides(n_met, n_met.T).astype(np.intp),
+        observed=sum_both_sides(targets, -targets.T) / total_weight,
+        expected=sum_both_sides(expected, -expected.T) / total_weight,
     )

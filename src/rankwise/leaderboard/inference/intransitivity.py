@@ -55,14 +55,14 @@ class PairResiduals(NamedTuple):
 
     Attributes
     ----------
-    sums : ndarray of shape (n_boards, n_edges)
+    edge_sums : ndarray of shape (n_boards, n_edges)
         Σ ω (δ − E δ).
-    squares : ndarray of shape (n_boards,)
+    total_squares : ndarray of shape (n_boards,)
         Σ ω (δ − E δ)² / Var δ over all comparisons.
     """
 
-    sums: Array
-    squares: Array
+    edge_sums: Array
+    total_squares: Array
 
 
 class CircleTest:
@@ -90,7 +90,8 @@ class CircleTest:
         self.margins = model.margins()
         self.expected = model.expected(self.margins)
         self.variances = np.maximum(model.variances(self.margins), ROUNDING)
-        self.information = counts.sum_by_edge(counts.pair_weights * self.variances)  # S
+        # An edge is every two items that met. Its Fisher information S is Σ ω Var δ.
+        self.edge_information = counts.sum_by_edge(counts.pair_weights * self.variances)
 
         # Degrees of freedom: an edge more than a spanning forest closes one independent circle.
         n_edges = len(counts.edges)
@@ -98,9 +99,11 @@ class CircleTest:
         self.n_circles = n_edges - (counts.n_items - n_components)
         n_comparisons = int(counts.count.sum())
         self.n_repeats = n_comparisons - n_edges
-
+        # Two columns for a curve of another shape, if there are many circles; each takes a degree.
         curve_columns = self._curve_columns()
         self.n_circles -= curve_columns.shape[1]
+
+        # Least squares with one row for each edge
         edge_counts = replace(
             counts,
             first=counts.first[counts.edges],
@@ -108,7 +111,7 @@ class CircleTest:
             covariates=curve_columns,
             cell=None,
         )
-        self.system = RatingSystem(edge_counts)
+        self.edge_system = RatingSystem(edge_counts)
 
     def _curve_columns(self) -> Array:
         """Expected outcome of every two items, and its third power, for a curve of another shape.
@@ -129,10 +132,11 @@ class CircleTest:
         weight = counts.outcome_weight
         residuals = counts.target - self.expected[counts.pair]
         edge_sums = counts.sum_by_edge(counts.sum_by_pair(weight * residuals))
-        squares = np.sum(weight * residuals**2 / self.variances[counts.pair])
-        return PairResiduals(edge_sums[None, :], np.array([squares]))
+        total_squares = np.sum(weight * residuals**2 / self.variances[counts.pair])
+        # One board: (1, n_edges) and (1,)
+        return PairResiduals(edge_sums[None, :], np.array([total_squares]))
 
-    def simulate(self, curve: OutcomeCurve, n_draws: int) -> PairResiduals:
+    def simulate_residuals(self, curve: OutcomeCurve, n_draws: int) -> PairResiduals:
         """Residuals of the same comparisons with outcomes drawn from the model."""
         counts = self.counts
         rng = np.random.default_rng(0)
@@ -140,8 +144,8 @@ class CircleTest:
         outcomes = np.array([[1.0], [0.0], [-1.0]])
         residuals = outcomes - self.expected[counts.pair]  # (3, n_outcomes)
         weighted_squares = counts.weight * residuals**2 / self.variances[counts.pair]
-        sums_by_board = []
-        squares_by_board = []
+        sums_by_board = []  # (n_boards, n_edges)
+        squares_by_board = []  # (n_boards,)
         for _ in range(n_draws):
             n_drawn = rng.multinomial(counts.count, probabilities).T  # (3, n_outcomes)
             residual_sums = counts.weight * np.sum(n_drawn * residuals, axis=0)
@@ -151,17 +155,22 @@ class CircleTest:
 
     def lack_of_fit(self, residuals: PairResiduals) -> Array:
         """What no ratings explain of the mean of every two items, shape (n_boards, n_edges)."""
-        # One Newton step without regularization, for all boards at once.
-        solve = self.system.solver(self.information, 0.0, TOLERANCE)
-        rating_changes = solve(self.system.apply_transpose(residuals.sums.T))
-        mean_residuals = residuals.sums / self.information
-        return np.asarray(mean_residuals - self.system.margins(rating_changes).T)
+        # One Newton step without regularization, for all boards at once: the ratings that explain
+        # the residuals best
+        system = self.edge_system
+        solve = system.solver(self.edge_information, 0.0, TOLERANCE)
+        rating_changes = solve(system.apply_transpose(residuals.edge_sums.T))
+        mean_residuals = residuals.edge_sums / self.edge_information
+        explained_residuals = system.margins(rating_changes).T
+        return np.asarray(mean_residuals - explained_residuals)
 
     def ratio(self, residuals: PairResiduals) -> Array:
         """Lack of fit between pairs over the variance within them; NaN without variance."""
-        between = np.sum(self.information * self.lack_of_fit(residuals) ** 2, axis=-1)
-        within = residuals.squares - np.sum(residuals.sums**2 / self.information, axis=-1)
-        is_rounding = within <= ROUNDING * residuals.squares
+        # Sums of squares between the edges (B) and within them (Q)
+        between = np.sum(self.edge_information * self.lack_of_fit(residuals) ** 2, axis=-1)
+        edge_squares = np.sum(residuals.edge_sums**2 / self.edge_information, axis=-1)
+        within = residuals.total_squares - edge_squares
+        is_rounding = within <= ROUNDING * residuals.total_squares
         within = np.where(is_rounding, np.nan, within)
         mean_between = between / self.n_circles
         mean_within = within / self.n_repeats
@@ -173,11 +182,11 @@ class CircleTest:
         curve = self.model.outcome_curve
         if curve is None:  # normal errors: the F distribution
             return np.asarray(fisher.ppf(levels, self.n_circles, self.n_repeats))
-        ratios = self.ratio(self.simulate(curve, N_DRAWS))
+        ratios = self.ratio(self.simulate_residuals(curve, N_DRAWS))
         return np.asarray(np.nanquantile(ratios, levels))
 
     @property
-    def is_possible(self) -> bool:
+    def is_feasible(self) -> bool:
         """Whether there are circles, repeats, and a board small enough to be simulated."""
         if not self.n_circles or not self.n_repeats:
             return False
@@ -209,17 +218,19 @@ def measure_intransitivity(model: RatingModel, *, is_testable: bool) -> Intransi
     test = CircleTest(model)
     residuals = test.residuals()
 
-    # Share of the squared mean outcomes of every two items that no ratings explain.
+    # Share of the squared mean outcomes of every two items (an edge) that no ratings explain.
     edge_weights = counts.sum_by_edge(counts.pair_weights)
     target_sums = counts.sum_by_edge(counts.pair_target_sums)
     squared_means = float(np.sum(target_sums**2 / edge_weights))
     cyclicity = 0.0
     if squared_means > 0:
-        cyclic_means = test.information / edge_weights * test.lack_of_fit(residuals)[0]
+        # From margins to mean outcomes: information / weight is the mean slope of the curve
+        mean_slopes = test.edge_information / edge_weights
+        cyclic_means = mean_slopes * test.lack_of_fit(residuals)[0]
         cyclicity = min(1.0, float(edge_weights @ cyclic_means**2) / squared_means)
 
     untested = Intransitivity(unexplained, cyclicity)
-    if not is_testable or not test.is_possible:
+    if not is_testable or not test.is_feasible:
         return untested
     ratio = float(test.ratio(residuals)[0])
     if np.isnan(ratio):

@@ -30,7 +30,7 @@ class MaskingTest(NamedTuple):
     ----------
     n_complete : int
         Number of complete models.
-    shifts : ndarray of shape (n_models,)
+    missing_cell_errors : ndarray of shape (n_models,)
         Standard deviation e(S_i) of the changes of the complete models; 0 for complete models.
     errors : StudentErrors
         Errors of the differences that involve a model with missing cells; 0 for other differences.
@@ -38,7 +38,7 @@ class MaskingTest(NamedTuple):
     """
 
     n_complete: int
-    shifts: Array
+    missing_cell_errors: Array
     errors: StudentErrors
 
 
@@ -54,35 +54,36 @@ def masking_test(model: AdditiveModel, is_rated: Mask, variances: Array) -> Mask
     variances : ndarray of shape (n_models + 1, n_models + 1)
         Variances of the differences by the jackknife; the last row is the reference.
     """
-    observed = model.design.is_observed
-    is_complete = observed.all(axis=1) & is_rated  # models with a score on every task
+    has_all_scores = model.design.is_observed.all(axis=1)
+    is_complete = has_all_scores & is_rated
     n_complete = int(is_complete.sum())
     if model.design.is_complete or n_complete < LEAST_COMPLETE:
         return None
-    # How far the effect of a complete model moves without the scores that a model lacks
-    shifts = masked_shifts(model, is_complete)
-    squared_shifts = np.append(shifts**2, 0.0)  # the reference, in the last place, does not shift
+    # Of each model: how far the effect of a complete model moves without the scores that it lacks
+    missing_cell_errors = errors_of_missing_cells(model, is_complete)
+    missing_cell_variances = np.append(missing_cell_errors**2, 0.0)  # the last: the reference, 0
 
-    # Two models: the shifts of both, and the usual variance between two complete models
+    # Two models: the variances of both, and the usual variance between two complete models
     complete = np.flatnonzero(is_complete)
     first, second = np.triu_indices(n_complete, k=1)
     pair_variance = float(np.median(variances[complete[first], complete[second]]))
-    variance = squared_shifts[:, None] + squared_shifts + pair_variance
+    variance = missing_cell_variances[:, None] + missing_cell_variances + pair_variance
 
-    # A model and the reference: its shift, and the usual variance of a complete model
+    # A model and the reference: its variance, and the usual variance of a complete model
     reference_variance = float(np.median(variances[-1, complete]))
-    variance[-1] = squared_shifts + reference_variance
-    variance[:, -1] = squared_shifts + reference_variance
+    variance[-1] = missing_cell_variances + reference_variance
+    variance[:, -1] = missing_cell_variances + reference_variance
 
     # Pairs of complete models have their variance by the jackknife
-    lacks_scores = squared_shifts > 0
+    lacks_scores = missing_cell_variances > 0
     is_affected = lacks_scores[:, None] | lacks_scores
     variance[~is_affected] = 0.0
     degrees_of_freedom = np.full_like(variance, n_complete - 1.0)
-    return MaskingTest(n_complete, shifts, student_errors(variance, degrees_of_freedom))
+    errors = student_errors(variance, degrees_of_freedom)
+    return MaskingTest(n_complete, missing_cell_errors, errors)
 
 
-def masked_shifts(model: AdditiveModel, is_complete: Mask) -> Array:
+def errors_of_missing_cells(model: AdditiveModel, is_complete: Mask) -> Array:
     """Standard deviation of the changes of complete models that have the cells of each model."""
     design = model.design
     observed = design.is_observed.astype(np.float64)

@@ -44,9 +44,9 @@ def choose_cells(model: AdditiveModel, contrasts: Array, n_cells: int) -> list[C
     """
     design = model.design
     is_missing = ~design.is_observed
-    is_missing &= model.components[:, None] == model.task_components
+    is_missing &= model.components[:, None] == model.task_components  # comparable tasks only
     observed = design.is_observed.astype(np.float64)
-    inverse = model.inverse.copy()
+    inverse = model.inverse.copy()  # of the Laplacian A
     variance_now = _total_variance(contrasts, inverse)
     choices: list[CellChoice] = []
     while len(choices) < n_cells and is_missing.any():
@@ -54,12 +54,13 @@ def choose_cells(model: AdditiveModel, contrasts: Array, n_cells: int) -> list[C
         decreases[~is_missing] = -np.inf
         model_index, task_index = np.unravel_index(np.argmax(decreases), decreases.shape)
 
-        # The inverse after the score is added, by Sherman-Morrison
-        scores_of_task = observed[:, task_index]
-        n_models = scores_of_task.sum()
+        # The score adds scale · x xᵀ to A, with x = e_model − (mean over the models of the task).
+        has_task = observed[:, task_index]
+        n_models = has_task.sum()
         scale = design.weights[task_index] * n_models / (n_models + 1)
-        x = -scores_of_task / n_models
+        x = -has_task / n_models
         x[model_index] += 1.0
+        # Sherman–Morrison: the inverse of A + scale · x xᵀ
         solved = inverse @ x
         inverse -= scale / (1 + scale * (x @ solved)) * np.outer(solved, solved)
 
@@ -78,6 +79,8 @@ def _variance_decreases(
     A score of model m on task t adds scale_t x xᵀ to the Laplacian A, with x = e_m minus the mean
     over the n_t models that have the task.
     """
+    # A new score adds scale · x xᵀ to A, with x = e_model − (mean over the models of the task). By
+    # Sherman–Morrison cᵀ A⁻¹ c decreases by (cᵀ A⁻¹ x)² · scale / (1 + scale · xᵀ A⁻¹ x).
     n_models = observed.sum(axis=0)
     task_averages = observed / n_models  # (n_models, n_tasks)
     scale = task_weights * n_models / (n_models + 1)
@@ -111,13 +114,13 @@ class MissingExcess(NamedTuple):
         Number of missing cells.
     excess : float or None
         Difference of each of them to its prediction; None without missing cells.
-    in_sd : float or None
+    excess_in_sd : float or None
         The same in standard deviations of the residuals of the model.
     """
 
     n_missing: int
     excess: float | None
-    in_sd: float | None
+    excess_in_sd: float | None
 
 
 def missing_excess(model: AdditiveModel, row: int, difference: float) -> MissingExcess:
@@ -132,7 +135,7 @@ def missing_excess(model: AdditiveModel, row: int, difference: float) -> Missing
     is_comparable_task = model.task_components == model.components[row]
     is_missing = ~is_observed & is_comparable_task
     if not is_missing.any():
-        return MissingExcess(0, None, None)
+        return MissingExcess(n_missing=0, excess=None, excess_in_sd=None)
 
     total_weight = design.weights[is_comparable_task].sum()
     missing_share = design.weights[is_missing].sum() / total_weight

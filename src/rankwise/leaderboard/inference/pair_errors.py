@@ -31,7 +31,7 @@ class StudentErrors:
         """Two-sided p-values of the differences; 1 for a difference of 0."""
         size = np.abs(differences)
         error = np.sqrt(self.variance)
-        t_statistic = np.full_like(size, np.inf)
+        t_statistic = np.full_like(size, np.inf)  # infinite without error, but 0 if equal
         np.divide(size, error, out=t_statistic, where=error > 0)
         t_statistic[size == 0] = 0.0
         return np.asarray(2 * stdtr(self.freedom, -t_statistic))
@@ -63,6 +63,7 @@ class PairErrors:
 
     def p_values(self, differences: Array) -> Array:
         """Largest p-value of each difference."""
+        # The largest of the methods: a difference must be significant by each of them
         p_values = [errors.p_values(differences) for errors in self.methods]
         return np.asarray(np.max(p_values, axis=0))
 

@@ -185,15 +185,15 @@ def next_pairs(
             )
         n_top = int(top)
 
-    confidence, n_open = _confidence_and_open(posterior, n_top, level, rng)
-    pairs = _choose_pairs(posterior.copy(), n_top, k, rng)
+    confidence, n_unsettled = _confidence_and_n_unsettled(posterior, n_top, level, rng)
+    pairs = _choose_pairs(posterior.copy(), n_top, k, rng)  # the copy is changed by each choice
     suggestions = tuple(_suggest(posterior, labels, i, j, rng) for i, j in pairs)
     return NextPairs(
         questions=suggestions,
         goal=goal,
         confidence=confidence,
         settled=bool(confidence >= level),
-        n_open=n_open,
+        n_open=n_unsettled,
     )
 
 
@@ -279,7 +279,7 @@ def _choose_pairs(
                 break  # values have decreased below those of others: choose new candidates
             pair = (int(first[best]), int(second[best]))
             chosen.append(pair)
-            posterior.observe(*pair)
+            posterior.observe(*pair)  # variances as if the pair had been answered
             values[best] = -1.0  # not to be chosen again
             candidates = candidates[candidates != best]
     return chosen
@@ -341,12 +341,12 @@ def _pair_values(
     variance = posterior.variances(first, second)
     margin = np.abs(posterior.mean[first] - posterior.mean[second]).astype(variance.dtype)
     p_upset = posterior.curve.probability(-margin, np.sqrt(variance))
-    values = variance * p_upset * (1 - p_upset)
+    values = variance * p_upset * (1 - p_upset)  # large if the difference and the winner are open
     if n_top is not None:  # prefer items that may be on either side of the cutoff
         p_top = _top_probabilities(posterior, n_top)
         doubt = (p_top * (1 - p_top)).astype(variance.dtype)
         values *= doubt[first] + doubt[second]
-    jitter = JITTER * rng.random(len(values), dtype=np.float32)
+    jitter = JITTER * rng.random(len(values), dtype=np.float32)  # breaks ties at random
     return np.asarray(values * (1 + jitter))
 
 
@@ -365,7 +365,7 @@ def _probability_positive(mean: Array, error: Array) -> Array:
         return np.where(mean == 0, 0.5, ndtr(mean / error))
 
 
-def _confidence_and_open(
+def _confidence_and_n_unsettled(
     posterior: RatingPosterior, n_top: int | None, level: float, rng: np.random.Generator
 ) -> tuple[float, int]:
     """Return the confidence and the number of open items or neighbors, as in `NextPairs`."""
@@ -376,19 +376,19 @@ def _confidence_and_open(
         errors = np.sqrt(posterior.variances(upper, lower).astype(np.float64))
         differences = posterior.mean[upper] - posterior.mean[lower]
         p_ordered = _probability_positive(differences, errors)
-        n_open = int((p_ordered < level).sum())
-        return float(p_ordered.min()), n_open
+        n_unsettled = int((p_ordered < level).sum())
+        return float(p_ordered.min()), n_unsettled
 
     p_top = _top_probabilities(posterior, n_top)
     p_other_side = np.minimum(p_top, 1 - p_top)
-    n_open = int((p_other_side > 1 - level).sum())
+    n_unsettled = int((p_other_side > 1 - level).sum())
     contenders = np.flatnonzero(p_other_side > LEAST_DOUBT)
     if len(contenders) > MOST_CONTENDERS:
-        return 0.0, n_open
+        return 0.0, n_unsettled
     draws = posterior.draw(contenders, N_DRAWS, rng)
     n_contenders_in_top = int(np.isin(contenders, by_mean[:n_top]).sum())
     confidence = _confidence_of_draws(posterior.mean[contenders], draws, n_contenders_in_top)
-    return confidence, n_open
+    return confidence, n_unsettled
 
 
 def _suggest(

@@ -96,7 +96,7 @@ class RatingPosterior:
         """
         diagonal = self.covariance.diagonal()
         variances = diagonal[i] + diagonal[j] - 2 * self.covariance[i, j]
-        for vector in self._update_vectors:
+        for vector in self._update_vectors:  # each subtracts vector · vectorᵀ from the covariance
             variances -= (vector[i] - vector[j]) ** 2
         return np.asarray(np.maximum(variances, 0.0))
 
@@ -111,7 +111,7 @@ class RatingPosterior:
         # Diagonal of the covariance after centering its rows and columns.
         column_means = self.covariance.mean(axis=0)
         variances = self.covariance.diagonal() - 2 * column_means + column_means.mean()
-        for vector in self._update_vectors:
+        for vector in self._update_vectors:  # each subtracts vector · vectorᵀ from the covariance
             variances -= (vector - vector.mean()) ** 2
         return np.asarray(np.maximum(variances, 0.0), dtype=np.float64)
 
@@ -128,6 +128,7 @@ class RatingPosterior:
         for vector in self._update_vectors:
             covariances = covariances - vector * (vector[i] - vector[j])
         variance = max(0.0, float(covariances[i] - covariances[j]))
+        # The covariance falls by g gᵀ / (σ² + v): g the covariances, v the variance, σ² the noise.
         self._update_vectors.append(covariances / np.sqrt(self.noise + variance))
 
     def futures(
@@ -153,6 +154,8 @@ class RatingPosterior:
         errors : ndarray of shape (n_errors, n_items)
             Errors around a mean.
         """
+        # Every observed comparison moves its vector's product g gᵀ from the covariance of the
+        # errors to that of the mean.
         vectors = np.array(self._update_vectors).reshape(-1, self.n_items)
         mean_draws = rng.standard_normal((n_futures, len(vectors)))
         means = self.mean + mean_draws @ vectors
@@ -240,6 +243,7 @@ def fit_posterior(graph: PairGraph, features: Array | None, prior: float) -> Rat
     else:
         penalty = prior
         step = _NewtonStep(weight, weighted_target=weight * graph.edge_target)
+    # Posterior covariance of the ratings, up to the noise: basis · precision⁻¹ · basisᵀ
     laplacian = differences.T @ (sp.diags_array(step.weight) @ differences)
     precision = basis.T @ (laplacian @ basis) + penalty * sp.eye_array(basis.shape[1])
     if features is None:
@@ -249,7 +253,7 @@ def fit_posterior(graph: PairGraph, features: Array | None, prior: float) -> Rat
         inverse = basis @ _inverse(precision) @ basis.T
     right = differences.T @ step.weighted_target
     mean = np.asarray(inverse @ right, dtype=np.float64)
-    if are_wins:
+    if are_wins:  # Bradley–Terry: ratings are log odds, with noise 1
         log_odds = ProbabilityMap(1.0, 1 / LOGISTIC**2)
         return RatingPosterior(mean, inverse, log_odds)
 
@@ -288,6 +292,7 @@ def _newton_step_at_mode(
     differences: Matrix, target: Array, weight: Array, basis: Matrix, penalty: float
 ) -> _NewtonStep:
     """Return the Newton step at the most probable ratings ``basis @ u``."""
+    # u: coefficients of the basis, with ratings basis @ u (without features the ratings themselves)
     outcome = (1 + target) / 2  # 1 is a win, ½ a tie
 
     def margins_of(u: Array) -> Array:
@@ -315,7 +320,9 @@ def _newton_step_at_mode(
     margins = margins_of(mode)
     p_win = expit(margins)
     curvature = weight * p_win * (1 - p_win)
-    return _NewtonStep(curvature, weight * (outcome - p_win) + curvature * margins)
+    # Least squares with the weights curvature and the targets margin + gradient / curvature
+    weighted_target = weight * (outcome - p_win) + curvature * margins
+    return _NewtonStep(curvature, weighted_target)
 
 
 def _symmetric_root(covariance: Array) -> Array:
@@ -328,7 +335,7 @@ def _inverse(matrix: Array) -> Array:
     """Return the inverse of a positive definite matrix, which is overwritten."""
     # LAPACK: Cholesky factor, then the lower triangle of the inverse from it.
     potrf, potri = scipy.linalg.get_lapack_funcs(("potrf", "potri"), (matrix,))
-    factor, _ = potrf(matrix.T, lower=1, overwrite_a=1, clean=0)
+    factor, _ = potrf(matrix.T, lower=1, overwrite_a=1, clean=0)  # in the memory of the matrix
     lower_triangle = np.asarray(potri(factor, lower=1, overwrite_c=1)[0])
     below_diagonal = np.tril(lower_triangle, -1)
     return np.asarray(np.tril(lower_triangle) + below_diagonal.T)

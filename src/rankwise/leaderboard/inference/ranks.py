@@ -142,7 +142,7 @@ def rank_table(
     Items that are not ranked are last in their component, with the rank 0. Without intervals,
     possible ranks and tiers are None.
     """
-    columns: dict[str, Any] = dict.fromkeys(COLUMNS)
+    columns: dict[str, Any] = dict.fromkeys(COLUMNS)  # None: unknown without intervals
     columns |= {"item": rated.items, "rating": rated.ratings, "component": rated.components}
     columns |= rated.records._asdict()
     if intervals is not None:
@@ -169,7 +169,7 @@ def interval_columns(
     *,
     confidence: float,
     n_effective_units: float = np.inf,
-    pair_units: Array | None = None,
+    n_units_by_pair: Array | None = None,
 ) -> IntervalColumns:
     """Return intervals, possible ranks and tiers by the covariance of the ratings.
 
@@ -185,7 +185,7 @@ def interval_columns(
         Confidence of the intervals.
     n_effective_units : float
         Effective number of clusters or comparisons, see `effective_number`.
-    pair_units : ndarray of shape (n_items, n_items), optional
+    n_units_by_pair : ndarray of shape (n_items, n_items), optional
         Effective number of clusters of each difference, if clusters are few.
     """
     n_items = len(rated.items)
@@ -197,10 +197,10 @@ def interval_columns(
     components = rated.components[is_ranked]
     ranked_spread = replace(spread, root=spread.root[is_ranked])
     best_rank, worst_rank = possible_ranks(ratings, ranked_spread, components, confidence)
-    if pair_units is not None:
-        pair_units = pair_units[np.ix_(is_ranked, is_ranked)]
+    if n_units_by_pair is not None:
+        n_units_by_pair = n_units_by_pair[np.ix_(is_ranked, is_ranked)]
     best_of_all, worst_of_all = simultaneous_ranks(
-        ratings, ranked_spread, components, confidence, n_effective_units, pair_units
+        ratings, ranked_spread, components, confidence, n_effective_units, n_units_by_pair
     )
 
     has_tier = is_ranked & ~rated.records.thin
@@ -239,7 +239,7 @@ def simultaneous_ranks(
     lists: Indices,
     confidence: float,
     n_effective_units: float = np.inf,
-    pair_units: Array | None = None,
+    n_units_by_pair: Array | None = None,
 ) -> tuple[Indices, Indices]:
     """Best and worst rank of each item in its list, valid for all items simultaneously.
 
@@ -252,25 +252,27 @@ def simultaneous_ranks(
     of the differences.
 
     The effective number also sets the degrees of freedom: with one judge who has half of the votes
-    of 30, the ranges would otherwise contain all true ranks for 38% of boards. With `pair_units`
-    each difference has its own degrees of freedom.
+    of 30, the ranges would otherwise contain all true ranks for 38% of boards. With
+    `n_units_by_pair` each difference has its own degrees of freedom.
     """
     n_units = min(spread.freedom + 1, n_effective_units)
     if n_units >= FEW_UNITS or len(scores) > COVARIANCE_LIMIT:
-        joint = joint_quantile(spread, lists, confidence)
-        return possible_ranks(scores, spread, lists, confidence, joint)
+        # One quantile for all differences of a list, of the largest |t| (max-t)
+        quantile = joint_quantile(spread, lists, confidence)
+        return possible_ranks(scores, spread, lists, confidence, quantile)
 
     # Few units: Holm's procedure, with degrees of freedom for each pair.
     n_items = len(scores)
     freedom = np.full((n_items, n_items), n_units - 1)
-    if pair_units is not None:
-        freedom = pair_units - 1
+    if n_units_by_pair is not None:
+        freedom = n_units_by_pair - 1
     freedom = np.maximum(1.0, freedom)
     pairs = differences_by_holm(scores, spread.root, lists, 1 - confidence, freedom)
     first_is_above = scores[pairs.first] > scores[pairs.second]
     upper = np.where(first_is_above, pairs.first, pairs.second)
     lower = np.where(first_is_above, pairs.second, pairs.first)
 
+    # Items that are certainly above or below each item, within its list
     n_above = np.bincount(lower[pairs.is_apart], minlength=n_items)
     n_below = np.bincount(upper[pairs.is_apart], minlength=n_items)
     _, list_number, sizes = np.unique(lists, return_inverse=True, return_counts=True)
@@ -299,7 +301,7 @@ def differences_by_holm(
     first_items = []
     second_items = []
     t_statistics = []
-    for items in indices_by_group(lists):
+    for items in indices_by_group(lists):  # all pairs of items of each list
         row, column = np.triu_indices(len(items), k=1)
         first_items.append(items[row])
         second_items.append(items[column])
@@ -319,6 +321,7 @@ def _t_statistics(scores: Array, root: Array, row: Indices, column: Indices) -> 
 
     rounding = EQUAL * np.abs(scores).max(initial=0.0)
     size = np.maximum(np.abs(scores[row] - scores[column]) - rounding, 0.0)
+    # Without error t is infinite, but 0 between equal scores.
     ratio = np.divide(size, error, out=np.full_like(size, np.inf), where=error > 0)
     return np.where(size > 0, ratio, 0.0)
 
@@ -345,6 +348,7 @@ def _tiers(
     for items in indices_by_group(components):
         decreasing = items[np.argsort(-ratings[items], kind="stable")].tolist()
         rounding = EQUAL * np.abs(ratings[items]).max(initial=0.0)
+        # An item that is certainly below the first item of a tier begins the next tier.
         tier = 1
         first_of_tier = None
         for item in decreasing:

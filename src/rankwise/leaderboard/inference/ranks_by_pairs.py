@@ -75,6 +75,7 @@ def interval_columns_by_pairs(
     level = 1 - confidence
     is_apart = (p_values <= level) & is_comparable
     best_rank, worst_rank = ranks_of_pairs(differences, is_apart, is_comparable)
+    # Intervals that hold for all ranks at once
     is_apart_at_once = simultaneous_differences(rated, errors, p_values, is_comparable, level)
     best_of_all, worst_of_all = ranks_of_pairs(differences, is_apart_at_once, is_comparable)
 
@@ -104,6 +105,7 @@ def ranks_of_pairs(
     """
     is_ranked = is_comparable.diagonal()  # every ranked item is comparable with itself
     n_comparable = is_comparable.sum(axis=1)
+    # Items that are certainly above or below each item
     n_above = np.sum(is_apart & (differences < 0), axis=1)
     n_below = np.sum(is_apart & (differences > 0), axis=1)
     best = np.where(is_ranked, 1 + n_above, 0)
@@ -118,7 +120,7 @@ def simultaneous_differences(
 
     By the largest of all errors if these have a common covariance, else by Holm's procedure.
     """
-    spread = errors.spread
+    spread = errors.spread  # root of the covariance of the ratings
     if spread is None:  # no common covariance: Holm's procedure
         first, second = np.nonzero(np.triu(is_comparable, k=1))
         is_rejected = holm_rejects(p_values[first, second], level)
@@ -138,6 +140,7 @@ def simultaneous_differences(
 
 def tiers_of_pairs(ratings: Array, is_apart: Mask) -> Indices:
     """Number the tiers; a tier ends before the first item significantly below its first item."""
+    # An item that is certainly below the first item of a tier begins the next tier.
     tiers = np.ones(len(ratings), np.intp)
     tier = 1
     first_of_tier = None

@@ -50,7 +50,7 @@ class VotesToFlip(NamedTuple):
         return f"{self.at_least}–{self.n}"
 
 
-class BoundTerms(NamedTuple):
+class LowerBoundTerms(NamedTuple):
     """Terms of the lower bound, for one vote of each outcome (or for one block).
 
     With the weight ω, the sensitivity c of the lead to the target and the residual e: ω c e, ω c²
@@ -86,27 +86,28 @@ class VoteRemoval:
         ``xᵀ u`` and ``xᵀ A⁻¹ x``.
     inverse : ndarray of shape (n_unknowns, n_unknowns)
         A⁻¹.
-    remaining : ndarray of shape (n_outcomes,)
+    n_remaining : ndarray of shape (n_outcomes,)
         Number of votes of each outcome that are not removed.
     """
 
     def __init__(self, leave_one_out: LeaveOneOut, contrast: Array, lead: float) -> None:
         self.system = leave_one_out.system
         self.counts = leave_one_out.counts
-        self.lead = lead
+        self.lead = lead  # r_a − r_b = dᵀ u, with the contrast d and the unknowns u
         self.rounding = EQUAL * lead
-        self.inverse_gram = leave_one_out.inverse_gram.copy()
+        self.inverse_gram = leave_one_out.inverse_gram.copy()  # A⁻¹, (n_unknowns, n_unknowns)
+        # Of the row x of each distinct pair: xᵀ u, xᵀ A⁻¹ x and dᵀ A⁻¹ x
         self.margins = leave_one_out.margins.copy()
         self.resistances = leave_one_out.resistances.copy()
         self.sensitivities = self.system.margins(self.inverse_gram @ contrast)
-        self.remaining = self.counts.count.copy()
+        self.n_remaining = self.counts.count.copy()  # votes of each outcome
 
     @property
     def is_flipped(self) -> bool:
         """Whether item a is no longer above item b, up to rounding."""
         return self.lead <= self.rounding
 
-    def remove_fewest(self) -> Indices:
+    def remove_votes_until_flip(self) -> Indices:
         """Remove votes until the order flips; return the removed number for each outcome."""
         counts = self.counts
         n_removed = 0
@@ -116,22 +117,23 @@ class VoteRemoval:
             if not decreases[best] > LEAST_DECREASE * self.lead:
                 break
             if np.isinf(decreases[best]):  # the last connection of the two items
-                self.remaining[best] -= 1
+                self.n_remaining[best] -= 1
                 self.lead = 0.0
                 break
             n_votes = self._n_votes_at_once(best, n_removed)
-            self.remaining[best] -= n_votes
+            self.n_remaining[best] -= n_votes
             n_removed += n_votes
             removed_weight = n_votes * counts.weight[best]
             self._update_without(counts.pair[best], removed_weight, counts.target[best])
-        return np.asarray(counts.count - self.remaining)
+        return np.asarray(counts.count - self.n_remaining)
 
-    def bound_terms(self) -> BoundTerms:
+    def terms_of_lower_bound(self) -> LowerBoundTerms:
         """Return the terms of the lower bound, for one vote of each outcome."""
+        # Of one vote of each outcome: weight ω, derivative c of the lead in the target, residual e
         weight = self.counts.weight
         sensitivity = self.sensitivities[self.counts.pair]
         residual = self._residuals()
-        return BoundTerms(
+        return LowerBoundTerms(
             decrease=weight * (sensitivity * residual),
             squared_sensitivity=weight * sensitivity**2,
             squared_residual=weight * residual**2,
@@ -150,6 +152,7 @@ class VoteRemoval:
         sensitivity = self.sensitivities[counts.pair]
         leverage = counts.weight * self.resistances[counts.pair]
         slack = 1 - leverage
+        # Without a vote its residual e becomes e / (1 − leverage); the lead falls by ω c times it.
         with np.errstate(divide="ignore", invalid="ignore"):
             decreases = counts.weight * sensitivity * self._residuals() / slack
 
@@ -160,7 +163,7 @@ class VoteRemoval:
         is_bridge = is_only_connection & (np.abs(sensitivity) > least_sensitivity)
         decreases[is_only_connection] = 0.0
         decreases[is_bridge] = np.inf
-        decreases[self.remaining <= 0] = -np.inf
+        decreases[self.n_remaining <= 0] = -np.inf
         return np.asarray(decreases)
 
     def _n_votes_at_once(self, outcome: int, n_removed: int) -> int:
@@ -175,17 +178,19 @@ class VoteRemoval:
         resistance = self.resistances[pair]
         residual = counts.target[outcome] - self.margins[pair]
 
-        # n votes decrease the lead by n ω c e / (1 − n ω R); solved for a decrease of the lead.
+        # n votes decrease the lead by n ω c e / (1 − n ω R), with the weight ω, sensitivity c,
+        # residual e and resistance R of a vote: solve for n with a decrease of the whole lead.
         decrease_per_weight = self.sensitivities[pair] * residual
         denominator = weight * (decrease_per_weight + self.lead * resistance)
         n_to_flip = int(np.ceil(self.lead / denominator - 1e-9))
         n_to_disconnect = int((1 - LEAST_SLACK) / (weight * resistance))
-        n_present = int(self.remaining[outcome])
+        n_present = int(self.n_remaining[outcome])
         return max(1, min(n_to_flip, n_to_disconnect, n_present, n_removed // STRIDE))
 
     def _update_without(self, pair: int, removed_weight: float, target: float) -> None:
         """Update lead, sensitivities, margins, resistances and inverse for removed votes."""
-        # Sherman–Morrison: (A − ω x xᵀ)⁻¹ = A⁻¹ + factor · (A⁻¹ x)(A⁻¹ x)ᵀ
+        # Sherman–Morrison, with the row x of the pair and its removed weight ω:
+        # (A − ω x xᵀ)⁻¹ = A⁻¹ + factor · (A⁻¹ x)(A⁻¹ x)ᵀ
         (solved_row,) = self.system.rows([pair]) @ self.inverse_gram  # A⁻¹ x
         products = self.system.margins(solved_row)  # yᵀ A⁻¹ x for the row y of every pair
         factor = removed_weight / (1 - removed_weight * products[pair])
@@ -198,7 +203,9 @@ class VoteRemoval:
         self.inverse_gram += factor * np.outer(solved_row, solved_row)
 
 
-def least_units(terms: BoundTerms, leverages: Array, counts: Indices, lead: float) -> int:
+def lower_bound_of_units_to_flip(
+    terms: LowerBoundTerms, leverages: Array, counts: Indices, lead: float
+) -> int:
     """Return a lower bound of the number of units whose removal flips the order.
 
     Without the votes of a set the lead decreases by ``cᵀ (I − H)⁻¹ e``, with H their block of the
@@ -210,7 +217,7 @@ def least_units(terms: BoundTerms, leverages: Array, counts: Indices, lead: floa
 
     Parameters
     ----------
-    terms : BoundTerms
+    terms : LowerBoundTerms
         Of one unit of each kind.
     leverages : ndarray of shape (n_kinds,)
         Leverage of one unit of each kind.
@@ -219,19 +226,22 @@ def least_units(terms: BoundTerms, leverages: Array, counts: Indices, lead: floa
     lead : float
         The lead.
     """
-    decreases = _LargestValues(terms.decrease, counts)
-    squared_sensitivities = _LargestValues(terms.squared_sensitivity, counts)
-    squared_residuals = _LargestValues(terms.squared_residual, counts)
-    largest_leverages = _LargestValues(leverages, counts)
+    # Without a set of units the lead falls by at most Σ c e + ‖c‖ ‖e‖ η / (1 − η), with the sum η
+    # of their leverages; each of the sums is at most that of the largest values.
+    decreases = _SumsOfLargest(terms.decrease, counts)
+    squared_sensitivities = _SumsOfLargest(terms.squared_sensitivity, counts)
+    squared_residuals = _SumsOfLargest(terms.squared_residual, counts)
+    largest_leverages = _SumsOfLargest(leverages, counts)
 
     def may_flip(n_units: int) -> bool:
         """Whether the bound of the decrease without n units reaches the lead."""
-        leverage = largest_leverages.sum_of(n_units)  # η
-        if leverage >= 1 - LEAST_SLACK:
+        leverage = largest_leverages.sum_of_largest(n_units)  # η
+        if leverage >= 1 - LEAST_SLACK:  # the items may no longer be connected
             return True
-        squared_sensitivity = squared_sensitivities.sum_of(n_units)
-        norms = np.sqrt(squared_sensitivity * squared_residuals.sum_of(n_units))  # ‖c‖ ‖e‖
-        largest_decrease = decreases.sum_of(n_units) + norms * leverage / (1 - leverage)
+        squared_sensitivity = squared_sensitivities.sum_of_largest(n_units)
+        squared_residual = squared_residuals.sum_of_largest(n_units)
+        norms = np.sqrt(squared_sensitivity * squared_residual)  # ‖c‖ ‖e‖
+        largest_decrease = decreases.sum_of_largest(n_units) + norms * leverage / (1 - leverage)
         return bool(largest_decrease >= lead * (1 - 2 * EQUAL))
 
     # Bisection: the bound increases with the number of units.
@@ -246,17 +256,18 @@ def least_units(terms: BoundTerms, leverages: Array, counts: Indices, lead: floa
     return enough
 
 
-class _LargestValues:
+class _SumsOfLargest:
     """Sums of the k largest values, where each value occurs several times."""
 
     def __init__(self, values: Array, counts: Indices) -> None:
+        # Each value occurs several times: counts. Sums up to a number in between are interpolated.
         decreasing = np.argsort(-values)
         positive_values = np.maximum(values[decreasing], 0.0)
         n_occurrences = counts[decreasing]
         self.cumulative_counts = np.append(0, np.cumsum(n_occurrences))
         self.cumulative_sums = np.append(0.0, np.cumsum(n_occurrences * positive_values))
 
-    def sum_of(self, k: int) -> float:
+    def sum_of_largest(self, k: int) -> float:
         """Sum of the k largest values."""
         return float(np.interp(k, self.cumulative_counts, self.cumulative_sums))
 
@@ -270,50 +281,54 @@ def votes_to_flip(model: RemovableVotes, a: int, b: int) -> VotesToFlip:
     if leave_one_out.removes_exactly:
         return votes_to_flip_by_one_step(model, leave_one_out, a, b)
 
-    n_removed = np.zeros(len(model.counts.count), np.intp)  # of each outcome
-    is_flipped = True
+    # Remove votes by one Newton step, and refit; repeat until a refit confirms the flip.
+    n_removed_by_outcome = np.zeros(len(model.counts.count), np.intp)
+    is_flipped = True  # no vote needs to go while a is not above b
     lead = rating_lead(model, a, b)
     while lead > 0:
         contrast = leave_one_out.system.difference_contrast(a, b)
         removal = VoteRemoval(leave_one_out, contrast, lead)
-        n_removed += removal.remove_fewest()
+        n_removed_by_outcome += removal.remove_votes_until_flip()
         is_flipped = removal.is_flipped
-        if not is_flipped:
+        if not is_flipped:  # no further vote decreases the lead
             break
-        refitted = _refit(model, model.counts.count - n_removed)
+        refitted = _refit(model, model.counts.count - n_removed_by_outcome)
         leave_one_out = refitted.leave_one_out()
         lead = rating_lead(refitted, a, b)
-    return _result(model.counts, n_removed, at_least=None, is_flipped=is_flipped)
+    return _describe_removed_votes(
+        model.counts, n_removed_by_outcome, at_least=None, is_flipped=is_flipped
+    )
 
 
 def votes_to_flip_by_one_step(
     model: RemovableVotes, leave_one_out: LeaveOneOut, a: int, b: int
 ) -> VotesToFlip:
     """Return the votes to flip without a refit; one Newton step for models that are not linear."""
-    n_removed = np.zeros(len(model.counts.count), np.intp)  # of each outcome
+    # The lower bound holds for least squares only, whose models without votes are exact.
     at_least: int | None = 0 if leave_one_out.removes_exactly else None
-    is_flipped = True
+    n_removed_by_outcome = np.zeros(len(model.counts.count), np.intp)
+    is_flipped = True  # no vote needs to go while a is not above b
     lead = rating_lead(model, a, b)
     if lead > 0:
         contrast = leave_one_out.system.difference_contrast(a, b)
         removal = VoteRemoval(leave_one_out, contrast, lead)
         if leave_one_out.removes_exactly:
-            at_least = least_units(
-                removal.bound_terms(), leave_one_out.leverages, model.counts.count, lead
-            )
-        n_removed = removal.remove_fewest()
+            terms = removal.terms_of_lower_bound()
+            n_votes = model.counts.count  # of each outcome
+            at_least = lower_bound_of_units_to_flip(terms, leave_one_out.leverages, n_votes, lead)
+        n_removed_by_outcome = removal.remove_votes_until_flip()
         is_flipped = removal.is_flipped
-    return _result(model.counts, n_removed, at_least, is_flipped)
+    return _describe_removed_votes(model.counts, n_removed_by_outcome, at_least, is_flipped)
 
 
-def _result(
-    counts: ComparisonCounts, n_removed: Indices, at_least: int | None, is_flipped: bool
+def _describe_removed_votes(
+    counts: ComparisonCounts, n_removed_by_outcome: Indices, at_least: int | None, is_flipped: bool
 ) -> VotesToFlip:
     """Return the first rows of each outcome as the removed ones."""
     removed_rows = [np.empty(0, np.intp)]
-    for outcome in np.flatnonzero(n_removed):
+    for outcome in np.flatnonzero(n_removed_by_outcome):
         rows_of_outcome = counts.rows[outcome]
-        removed_rows.append(rows_of_outcome[: n_removed[outcome]])
+        removed_rows.append(rows_of_outcome[: n_removed_by_outcome[outcome]])
     rows = np.sort(np.concatenate(removed_rows))
     return VotesToFlip(
         n=len(rows) if is_flipped else None,
@@ -333,10 +348,12 @@ def blocks_to_flip(
     contrast = leave_one_out.system.difference_contrast(a, b)
     lead = rating_lead(model, a, b)
     at_least: int | None = None
-    if leave_one_out.removes_exactly:
+    if leave_one_out.removes_exactly:  # least squares: a lower bound is known
         at_least = 0
         if lead > 0:
-            at_least = _least_blocks(VoteRemoval(leave_one_out, contrast, lead), rows_by_block)
+            at_least = _lower_bound_of_blocks(
+                VoteRemoval(leave_one_out, contrast, lead), rows_by_block
+            )
 
     # Remove the block that decreases the lead most, and refit.
     remaining = list(range(len(labels)))
@@ -360,23 +377,24 @@ def blocks_to_flip(
     return VotesToFlip(n_blocks, at_least, of=len(labels), removed=labels[removed])
 
 
-def _least_blocks(removal: VoteRemoval, rows_by_block: list[Indices]) -> int:
+def _lower_bound_of_blocks(removal: VoteRemoval, rows_by_block: list[Indices]) -> int:
     """Lower bound of the number of blocks, with norms of their hat matrices as leverages."""
     counts = removal.counts
     root = np.linalg.cholesky(removal.inverse_gram)
-    terms = removal.bound_terms()
+    terms = removal.terms_of_lower_bound()
     block_terms = []
     hat_norms = []
     for rows in rows_by_block:
         outcomes = counts.outcome[rows]
         block_terms.append([float(term[outcomes].sum()) for term in terms])
+        # Norm of the hat matrix of the block, Fᵀ Dᵀ W D F with A⁻¹ = F Fᵀ
         block_weights = np.zeros(len(counts.first))
         np.add.at(block_weights, counts.pair[outcomes], counts.weight[outcomes])
         hat_matrix = root.T @ removal.system.dense_gram(block_weights) @ root
         hat_norms.append(float(np.linalg.norm(hat_matrix, 2)))
     one_each = np.ones(len(rows_by_block), np.intp)
-    terms_by_block = BoundTerms._make(np.transpose(block_terms))
-    return least_units(terms_by_block, np.array(hat_norms), one_each, removal.lead)
+    terms_by_block = LowerBoundTerms._make(np.transpose(block_terms))
+    return lower_bound_of_units_to_flip(terms_by_block, np.array(hat_norms), one_each, removal.lead)
 
 
 def votes_to_flip_neighbors(model: RemovableVotes, order: list[int]) -> list[VotesToFlip]:
@@ -393,6 +411,7 @@ def votes_to_flip_neighbors(model: RemovableVotes, order: list[int]) -> list[Vot
     if not neighbors:
         return neighbors
 
+    # The first item against each of the next ten: the fewest votes count
     rivals_of_first = neighbors[:1] + [flip(order[0], b) for b in order[2 : RIVALS + 1]]
     lower_bounds = [rival.at_least for rival in rivals_of_first if rival.at_least is not None]
     flipped = [rival for rival in rivals_of_first if rival.n is not None]

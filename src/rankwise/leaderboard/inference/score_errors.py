@@ -101,6 +101,7 @@ class ScoreErrors:
 
     def for_sample_of_tasks(self) -> RatingErrors:
         """Errors for conclusions about further tasks."""
+        # The jackknife over tasks, and the masking test, which adds errors of missing cells
         methods = [self.by_tasks]
         if self.masking is not None:
             methods.append(self.masking.errors)

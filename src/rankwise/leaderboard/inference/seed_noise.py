@@ -62,8 +62,8 @@ def seed_noise(model: AdditiveModel, rows: Repetitions, reference: Array) -> See
     scaled_deviation = rows.deviation * (1 / np.sqrt(n_seeds * np.maximum(n_seeds - 1, 1)))
 
     n = design.n_models + 1  # the last row and column is the reference
-    total_variance = np.zeros((n, n))
-    sum_for_freedom = np.zeros((n, n))
+    total_variance = np.zeros((n, n))  # of the difference of every two models
+    sum_for_freedom = np.zeros((n, n))  # Σ variance² / degrees of freedom
     for task in range(len(design.weights)):
         is_task = rows.task == task
         if not is_task.any():
@@ -72,7 +72,8 @@ def seed_noise(model: AdditiveModel, rows: Repetitions, reference: Array) -> See
         deviations = np.zeros((design.n_models, len(seeds)))
         deviations[rows.model[is_task], seed_column] = scaled_deviation[is_task]
 
-        # Changes of the ratings by each seed, and the variances of their differences.
+        # Changes of the ratings by each seed (A⁻¹ times the centered, weighted deviations), and
+        # the variances of their differences.
         centered = design.multiply_laplacian(deviations, np.array([task]), design.weights)
         changes = model.inverse @ centered
         changes = np.vstack([changes, reference @ changes])
@@ -80,7 +81,7 @@ def seed_noise(model: AdditiveModel, rows: Repetitions, reference: Array) -> See
         total_variance += variances
         sum_for_freedom += variances**2 / max(1, len(seeds) - 1)
 
-    # Welch-Satterthwaite degrees of freedom.
+    # Welch–Satterthwaite degrees of freedom: (Σ variance)² / Σ (variance² / degrees of freedom)
     freedom = np.ones((n, n))
     np.divide(total_variance**2, sum_for_freedom, out=freedom, where=sum_for_freedom > 0)
 

@@ -19,6 +19,7 @@ def power_of(n_tasks: int, effect: float, confidence: float) -> float:
         return float(norm.sf(quantile - noncentrality) + norm.cdf(-quantile - noncentrality))
 
     quantile = student.ppf((1 + confidence) / 2, degrees_of_freedom)
+    # Noncentral t distribution, beyond both critical values
     p_above = nct.sf(quantile, degrees_of_freedom, noncentrality)
     p_below = nct.cdf(-quantile, degrees_of_freedom, noncentrality)
     return float(p_above + p_below)

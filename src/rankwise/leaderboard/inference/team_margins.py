@@ -24,7 +24,8 @@ def component_means(model: RatingModel) -> Array:
     if model.counts.teams is None:
         return means
 
-    # The mean is the uncentered minus the centered rating of any item of the component.
+    # model.ratings are centered in each component; the unknowns of the model give uncentered
+    # ratings. Their difference is the mean, for any item of the component: we take the first.
     first_items = np.unique(model.components, return_index=True)[1]
     for item in first_items.tolist():
         item_weights = np.zeros(n_items)
@@ -60,7 +61,7 @@ def team_notes(model: RatingModel, factor: float) -> list[str]:
         )
     teams = model.counts.teams
     if teams is not None and teams.has_level:
-        is_in_largest = model.components == 1
+        is_in_largest = model.components == 1  # components are numbered by decreasing size
         mean = factor * float(component_means(model)[is_in_largest][0])
         notes.append(
             "teams have different sizes: ratings are relative to the average item, which adds "
