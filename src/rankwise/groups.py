@@ -100,7 +100,7 @@ class Groups:
         sorted_scores = scores[order]
         starts_group = np.ones(len(scores), dtype=bool)
         starts_group[1:] = sorted_codes[1:] != sorted_codes[:-1]
-        starts_rank = starts_group.copy()
+        starts_rank = starts_group.copy()  # else the score is equal to the one before
         starts_rank[1:] |= sorted_scores[:-1] - sorted_scores[1:] > equal
 
         # For each position, the position where its group starts, and where its rank starts
@@ -224,7 +224,8 @@ def group_center(
     """
     if out is None:
         out = np.empty(values.shape)
-    # `scale_rows` takes matrices, also of one column.
+    # `scale_rows` writes (values − means of the group) · scale of the group · weight to its fifth
+    # argument; it takes matrices, also of one column, and reshaped arrays are views.
     n_items = len(values)
     n_groups = len(scale)
     value_matrix = np.ascontiguousarray(values.reshape(n_items, -1), dtype=np.float64)

@@ -39,15 +39,15 @@ class Labels(NamedTuple):
     texts: list[str]
     are_words: bool
 
-    def per_row(self, values: Any) -> NDArray[Any]:
+    def expand_to_rows(self, values: Any) -> NDArray[Any]:
         """The value of each row, from one value for each distinct text."""
         return np.asarray(values)[self.codes]
 
     def is_in(self, words: Collection[str]) -> NDArray[np.bool_]:
         """Mask of the rows whose text, in lower case, is one of the words."""
-        return self.per_row([text.lower() in words for text in self.texts])
+        return self.expand_to_rows([text.lower() in words for text in self.texts])
 
-    def distinct(self) -> NDArray[Any]:
+    def distinct_labels(self) -> NDArray[Any]:
         """The distinct labels: whole numbers or strings."""
         if self.are_words:
             return np.array(self.texts, dtype=np.str_)
@@ -55,7 +55,7 @@ class Labels(NamedTuple):
 
     def labels(self) -> NDArray[Any]:
         """The label of each row."""
-        return self.per_row(self.distinct())
+        return self.expand_to_rows(self.distinct_labels())
 
     def take(self, rows: Indices) -> Labels:
         """The labels of these rows, without texts that do not occur."""
@@ -74,7 +74,7 @@ class ComparisonRows:
         The table.
     columns : ComparisonColumns
         Its columns with a role.
-    numbers : ndarray of int, shape (n_rows,)
+    row_numbers : ndarray of int, shape (n_rows,)
         Row numbers in the table.
     labels : dict from int to Labels
         Columns of labels by position.
@@ -86,13 +86,13 @@ class ComparisonRows:
 
     table: TableFile
     columns: ComparisonColumns
-    numbers: Indices
+    row_numbers: Indices
     labels: dict[int, Labels]
     values: dict[int, Array]
     teams: tuple[TeamColumn, ...] = ()
 
     def __len__(self) -> int:
-        return len(self.numbers)
+        return len(self.row_numbers)
 
     def names(self, positions: Collection[int]) -> list[str]:
         """Names of columns."""
@@ -120,16 +120,16 @@ class ComparisonRows:
     def times(self, is_row_order: bool) -> NDArray[Any] | None:
         """Dates or numbers; row numbers if the rows are in order of time."""
         if is_row_order and self.columns.time is None:
-            return self.numbers.astype(np.float64)
+            return self.row_numbers.astype(np.float64)
         if self.columns.time is None:
             return None
         time = self.labels[self.columns.time]
 
         def error_at_first_row(code: int, problem: str) -> Exception:
             first_row = int((time.codes == code).argmax())
-            return self.table.error(problem, int(self.numbers[first_row]))
+            return self.table.error(problem, int(self.row_numbers[first_row]))
 
-        return time.per_row(read_times(time.texts, error_at_first_row))
+        return time.expand_to_rows(read_times(time.texts, error_at_first_row))
 
     def refuse(self, is_bad: NDArray[np.bool_], problem: str, values: Any = None) -> None:
         """Raise an error about the first bad row, if there is one; {} stands for its value."""
@@ -141,13 +141,13 @@ class ComparisonRows:
             problem = problem.format(shown_value(text))
         elif values is not None:
             problem = problem.format(f"{values[row]:g}")
-        raise self.table.error(problem, int(self.numbers[row]))
+        raise self.table.error(problem, int(self.row_numbers[row]))
 
     def take(self, rows: Indices) -> ComparisonRows:
         """Some of the rows, by their positions."""
         return replace(
             self,
-            numbers=self.numbers[rows],
+            row_numbers=self.row_numbers[rows],
             labels={position: column.take(rows) for position, column in self.labels.items()},
             values={position: column[rows] for position, column in self.values.items()},
             teams=tuple(column.take(rows) for column in self.teams),
@@ -265,11 +265,11 @@ def _replace_teams_by_labels(
 
 def _is_tie(columns: ComparisonColumns, labels: Mapping[int, Labels]) -> NDArray[np.bool_]:
     """Mask of the rows that are ties; of one element if no column says so."""
-    is_tie = np.zeros(1, bool)
+    is_tie = np.zeros(1, bool)  # for all rows, if no column says what is a tie
     if columns.outcome is not None:
         outcome = labels[columns.outcome]
         sides = comparison_words.outcomes_of_words(outcome.texts)
-        is_tie = is_tie | outcome.per_row([side == comparison_words.TIE for side in sides])
+        is_tie = is_tie | outcome.expand_to_rows([side == comparison_words.TIE for side in sides])
     if columns.tie is not None:
         is_tie = is_tie | labels[columns.tie].is_in(comparison_words.IS_TIE)
     return is_tie
@@ -326,7 +326,7 @@ def _with_common_texts(columns: list[Labels]) -> list[Labels]:
     codes_of_columns = []
     for column in columns:
         new_codes = [code_of_text.setdefault(text, len(code_of_text)) for text in column.texts]
-        codes_of_columns.append(column.per_row(new_codes))
+        codes_of_columns.append(column.expand_to_rows(new_codes))
     common_texts = list(code_of_text)
     are_words = any(column.are_words for column in columns)
     return [Labels(codes, common_texts, are_words) for codes in codes_of_columns]

@@ -175,6 +175,8 @@ def outcomes_of_words(words: Sequence[str]) -> list[int | None]:
     >>> outcomes_of_words(["Model A", "model-b", "Tie (both bad)"])
     [1, -1, 0]
     """
+    # What a number or a letter means depends on the others of the column: 0 beside 1 is the second
+    # side, beside 1 and 2 a tie.
     plain_words = [_plain_word(word) for word in words]
     numbers = [finite_number(word) for word in plain_words]
     outcome_of_number = _outcomes_of_numbers({n for n in numbers if n is not None})

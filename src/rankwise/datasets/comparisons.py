@@ -277,10 +277,10 @@ def _pairs_of_rankings(
         table = _rankings_with_one_item_per_row(rows)
     _refuse_repeated_items(rows, table)
 
-    labels, position_of_text = np.unique(table.item.distinct(), return_inverse=True)
+    labels, position_of_text = np.unique(table.item.distinct_labels(), return_inverse=True)
     rankings = Rankings(
         ranking=table.ranking,
-        item=table.item.per_row(position_of_text).astype(np.intp),
+        item=table.item.expand_to_rows(position_of_text).astype(np.intp),
         place=table.place,
         weight=rows.weight()[table.first_row],
     )
@@ -331,10 +331,10 @@ def _sides_with_one_item(rows: ComparisonRows) -> Sides:
     first, second = rows.items()
     problem = "{} is compared with itself. Leave out the row."
     rows.refuse(first.codes == second.codes, problem, first)
-    labels, position_of_text = np.unique(first.distinct(), return_inverse=True)
+    labels, position_of_text = np.unique(first.distinct_labels(), return_inverse=True)
     return Sides(
-        first=first.per_row(position_of_text).astype(np.intp),
-        second=second.per_row(position_of_text).astype(np.intp),
+        first=first.expand_to_rows(position_of_text).astype(np.intp),
+        second=second.expand_to_rows(position_of_text).astype(np.intp),
         items=labels,
         teams=None,
     )
@@ -343,7 +343,8 @@ def _sides_with_one_item(rows: ComparisonRows) -> Sides:
 def _sides_with_teams(rows: ComparisonRows) -> Sides:
     """The two teams of each row, without a common member."""
     first, second = rows.teams
-    # Two teams that meet several times are checked in the first row only.
+    # Two teams that meet several times are checked in the first row only; a pair of teams has a
+    # number in row-major order.
     code_of_pair = first.codes * len(second.teams) + second.codes
     first_row_of_pair = np.unique(code_of_pair, return_index=True)[1]
     for row in np.sort(first_row_of_pair).tolist():
@@ -354,7 +355,7 @@ def _sides_with_teams(rows: ComparisonRows) -> Sides:
             name = shown_value(min(common_members))
             raise rows.table.error(
                 f"{name} is on both sides. Correct the row, or leave it out.",
-                int(rows.numbers[row]),
+                int(rows.row_numbers[row]),
             )
     return join_teams(first, second)
 
@@ -386,7 +387,7 @@ def _covariates(rows: ComparisonRows) -> dict[str, NDArray[Any]]:
         numbers = [finite_number(text) for text in cells.texts]
         are_numbers = None not in numbers
         value_of_text: Any = np.array(numbers, np.float64) if are_numbers else cells.texts
-        covariates[rows.table.names[position]] = cells.per_row(value_of_text)
+        covariates[rows.table.names[position]] = cells.expand_to_rows(value_of_text)
     for first, second in rows.columns.differences:
         name = " − ".join(rows.names((first, second)))
         covariates[name] = rows.values[first] - rows.values[second]
@@ -429,6 +430,7 @@ def _winning_side(rows: ComparisonRows) -> Array:
     """
     assert rows.columns.outcome is not None
     outcome = rows.labels[rows.columns.outcome]
+    # 1: the first side won, -1: the second side won, 0: a tie, NaN: not understood
     item_outcomes = _read_outcomes_as_items(rows, outcome)
     side_of_word = _sides_of_words(rows, outcome.texts, item_outcomes.is_item)
     is_unknown = np.isnan(side_of_word) & ~item_outcomes.is_item
@@ -436,7 +438,7 @@ def _winning_side(rows: ComparisonRows) -> Array:
         _refuse_words(rows, outcome, np.flatnonzero(is_unknown))
 
     side_by_item = item_outcomes.winning_side
-    side_by_word = outcome.per_row(side_of_word)
+    side_by_word = outcome.expand_to_rows(side_of_word)
     winning_side = np.where(np.isnan(side_by_word), side_by_item, side_by_word)
     rows.refuse(
         ~np.isnan(side_by_item) & (side_by_item != winning_side),
@@ -467,8 +469,8 @@ def _read_outcomes_as_items(rows: ComparisonRows, outcome: Labels) -> _ItemOutco
     first, second = rows.items()  # with the same texts
     words = outcome.texts
     code_of_item = {label: code for code, label in enumerate(first.texts)}
-    named_item = outcome.per_row([code_of_item.get(word, -1) for word in words])  # -1: none
-    winning_side = np.full(len(rows), np.nan)
+    named_item = outcome.expand_to_rows([code_of_item.get(word, -1) for word in words])  # -1: none
+    winning_side = np.full(len(rows), np.nan)  # 1: the first, -1: the second, NaN: neither
     winning_side[named_item == second.codes] = -1.0
     winning_side[named_item == first.codes] = 1.0
 
@@ -478,7 +480,7 @@ def _read_outcomes_as_items(rows: ComparisonRows, outcome: Labels) -> _ItemOutco
     is_item = n_rows_with_item == n_rows_of_word
     # Numbers that are results say who won, although some are names of items, too.
     is_result = _is_number_for_result(words, is_item)
-    winning_side[outcome.per_row(is_result)] = np.nan
+    winning_side[outcome.expand_to_rows(is_result)] = np.nan
     return _ItemOutcomes(winning_side, is_item & ~is_result)
 
 
@@ -614,7 +616,7 @@ def _rankings_in_one_row_each(rows: ComparisonRows) -> _RankingTable:
         place=(place_number + 1).astype(np.float64),
         row=row,
         first_row=np.arange(len(rows)),
-        names=rows.numbers.tolist(),
+        names=rows.row_numbers.tolist(),
     )
 
 
@@ -631,7 +633,7 @@ def _refuse_repeated_items(rows: ComparisonRows, table: _RankingTable) -> None:
     ranking = table.names[table.ranking[entry]]
     raise rows.table.error(
         f"{item} is in the ranking {ranking} twice; an item has one place in it.",
-        int(rows.numbers[table.row[entry]]),
+        int(rows.row_numbers[table.row[entry]]),
     )
 
 
@@ -642,9 +644,9 @@ def _places(rows: ComparisonRows, cells: Labels) -> Array:
         is_unplaced = text.lower() in comparison_words.UNPLACED
         place_of_text.append(np.inf if is_unplaced else finite_number(text))
     rows.refuse(
-        cells.per_row([place is None or place <= 0 for place in place_of_text]),
+        cells.expand_to_rows([place is None or place <= 0 for place in place_of_text]),
         "the place is {}, expected a number from 1, or nothing, DNF, DSQ, … for an item that took "
         "part and has no place.",
         cells,
     )
-    return cells.per_row(np.array(place_of_text, np.float64))
+    return cells.expand_to_rows(np.array(place_of_text, np.float64))

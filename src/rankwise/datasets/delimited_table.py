@@ -26,7 +26,7 @@ HEAD_BYTES = 1 << 16  # of the rows, read to recognize decimal marks and codes
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\n|\r|\Z)")
 _SEPARATOR = re.compile("sep=(.)", re.IGNORECASE)  # a line that Excel writes above the header
 _COMMENT = re.compile(r"#[^,;|\t]*")  # above the header
-_CODE = re.compile(r"\s*0[0-9]+\s*")
+_CODE = re.compile(r"\s*0[0-9]+\s*")  # such as 007, which is text and not the number 7
 _NULLS = sorted(
     {form for word in MISSING | GAPS for form in (word, word.upper(), word.title())} | {"NaN"}
 )
@@ -81,7 +81,7 @@ class DelimitedTable(TableFile):
         The line of the column names.
     delimiter : str
         The delimiter, as passed or recognized.
-    codes : set of int
+    columns_of_codes : set of int
         Columns of codes such as 007, which are read as text unless numbers are required.
     """
 
@@ -113,7 +113,7 @@ class DelimitedTable(TableFile):
             self._n_lines_before_rows = header_line.number - 1
         self.decimal = decimal or self._recognize_decimal()
         self.thousands = self._thousands_separator()
-        self.codes = self._find_columns_of_codes()
+        self.columns_of_codes = self._find_columns_of_codes()
 
     def _refuse_zero_bytes(self) -> None:
         """Refuse zero bytes, which no text has."""
@@ -211,7 +211,7 @@ class DelimitedTable(TableFile):
 
     def _find_columns_of_codes(self) -> set[int]:
         """Return the columns with integers such as 007 in the first rows."""
-        columns_of_codes = set()
+        columns_of_codes = set()  # a code such as 007 is text, not the number 7
         for row in self._cells_of_first_rows(self.delimiter):
             for position, cell in enumerate(row):
                 if _CODE.fullmatch(cell):
@@ -239,7 +239,8 @@ class DelimitedTable(TableFile):
         # `_parsed` has columns by position and by whether they are text: a column may be parsed
         # as text, and with the type that its values show.
         is_text = {
-            position: position in text_columns or position in self.codes for position in positions
+            position: position in text_columns or position in self.columns_of_codes
+            for position in positions
         }
         unparsed = []
         for position in positions:

@@ -432,6 +432,7 @@ def _end_of_chunk(group_codes: Indices, n_rows: int) -> int:
     has_groups = group_codes[0] >= 0
     if not has_groups:
         return n_rows
+    # the first group that starts after n_rows rows or more starts the next chunk
     starts_group = group_codes[1:] != group_codes[:-1]  # of each row but the first
     starts_after_n_rows = np.flatnonzero(starts_group[n_rows - 1 :])
     if len(starts_after_n_rows) == 0:

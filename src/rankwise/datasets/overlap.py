@@ -55,6 +55,7 @@ def fingerprint_rows(
     >>> share_seen(fingerprint, X[[7, 3]], y[[7, 3]]), share_seen(fingerprint, X + 1, y)
     (1.0, 0.0)
     """
+    # The smallest hashes are a random sample of the distinct rows.
     sorted_hashes, n_rows_of_hash = np.unique(_row_hashes(X, y, groups), return_counts=True)
     smallest_hashes = sorted_hashes[:FINGERPRINT_SIZE]
     n_rows = n_rows_of_hash[:FINGERPRINT_SIZE]
@@ -87,13 +88,15 @@ def share_seen(
         return 0.0
 
     share_in_training = float(np.isin(hashes, training_hashes).mean())
-    # Rows that are new coincide with training rows as often as training rows among themselves.
+    # Rows that are new coincide with training rows as often as training rows among themselves:
+    # the duplicate share, here smoothed so that it is never 0 or 1.
     n_training = len(training_hashes)
-    expected_share = (duplicate_share * n_training + 1) / (n_training + 2)  # never 0 or 1
+    expected_share = (duplicate_share * n_training + 1) / (n_training + 2)
     standard_error = np.sqrt(expected_share * (1 - expected_share) / len(hashes))
     excess = share_in_training - duplicate_share
     if excess <= 0 or excess < STANDARD_ERRORS * standard_error:
         return 0.0
+    # share_in_training = share + (1 − share) · duplicate_share, solved for the share
     return excess / (1 - duplicate_share)
 
 

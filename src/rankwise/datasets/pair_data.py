@@ -74,8 +74,8 @@ class Rankings:
         """Return the rankings of some of the pairs, with these items numbered from 0."""
         is_chosen = np.zeros(self.n_rankings, bool)
         is_chosen[self.pairs.ranking[pairs]] = True
-        new_number_of_ranking = np.cumsum(is_chosen) - 1
-        is_row_chosen = is_chosen[self.ranking]
+        new_number_of_ranking = np.cumsum(is_chosen) - 1  # 0, 1, … for the chosen rankings
+        is_row_chosen = is_chosen[self.ranking]  # a row is an item of a ranking
         return Rankings(
             ranking=new_number_of_ranking[self.ranking[is_row_chosen]],
             item=np.searchsorted(items, self.item[is_row_chosen]),
@@ -87,6 +87,7 @@ class Rankings:
         """Return rankings that contain all items; added items have no place."""
         is_listed = np.zeros((self.n_rankings, n_items), bool)
         is_listed[self.ranking, self.item] = True
+        # each ranking gets the items that it does not list, without a place
         ranking_to_extend, added_item = np.nonzero(~is_listed)
         no_place = np.full(len(added_item), np.inf)
         return Rankings(
@@ -129,12 +130,13 @@ class Rankings:
 
     def _pairs_of_rows(self, rankings: Indices, rows: NDArray[np.intp]) -> RankedPairs:
         """The pairs of rankings of one size; `rows` has the rows of each ranking."""
-        n_items = rows.shape[1]
+        n_items = rows.shape[1]  # rows: (n_rankings, n_items)
         first_column, second_column = np.triu_indices(n_items, 1)  # each pair of columns once
         first_row = rows[:, first_column].ravel()
         second_row = rows[:, second_column].ravel()
         ranking = np.repeat(rankings, len(first_column))
 
+        # the place of an item without one is infinite; two such items are not compared
         better_place = np.minimum(self.place[first_row], self.place[second_row])
         one_has_place = np.isfinite(better_place)
         first_row = first_row[one_has_place]
@@ -143,6 +145,8 @@ class Rankings:
 
         is_above = self.place[first_row] < self.place[second_row]
         is_below = self.place[first_row] > self.place[second_row]
+        # An item is in n_items − 1 pairs; the weights of all pairs of a ranking add up to
+        # n_items − 1 times that of the ranking.
         return RankedPairs(
             first=self.item[first_row],
             second=self.item[second_row],

@@ -325,7 +325,7 @@ def _numbers_or_text(
 ) -> pa.ChunkedArray:
     """Return the numbers that all cells of a text file spell, or else the texts, with nulls."""
     if isinstance(table, DelimitedTable):
-        columns_as_spelled = {*text_columns, *table.codes}
+        columns_as_spelled = {*text_columns, *table.columns_of_codes}
         if position not in columns_as_spelled:
             numbers, _ = parse_numbers(column, table.decimal, table.thousands)
             if numbers is not None:

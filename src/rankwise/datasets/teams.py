@@ -62,11 +62,13 @@ class Teams:
         """
         new_number_of_team = np.full(self.n_teams, -1)  # -1: not taken
         new_number_of_team[teams] = np.arange(len(teams))
-        is_taken = new_number_of_team[self.team] >= 0
+        # a row is a member of a team
+        new_team_of_row = new_number_of_team[self.team]
+        is_row_taken = new_team_of_row >= 0
         return Teams(
-            team=new_number_of_team[self.team[is_taken]],
-            item=self.item[is_taken],
-            share=self.share[is_taken],
+            team=new_team_of_row[is_row_taken],
+            item=self.item[is_row_taken],
+            share=self.share[is_row_taken],
         )
 
     def compact(self) -> tuple[Teams, Indices]:
@@ -77,5 +79,6 @@ class Teams:
         tuple of Teams and ndarray
             The teams, and the old position of each item.
         """
-        old_positions, new_item = np.unique(self.item, return_inverse=True)
-        return Teams(self.team, new_item, self.share), old_positions
+        # items that are members of a team, and the position among them of each member
+        old_positions, new_position_of_member = np.unique(self.item, return_inverse=True)
+        return Teams(self.team, new_position_of_member, self.share), old_positions

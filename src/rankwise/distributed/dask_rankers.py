@@ -510,7 +510,7 @@ class RankSVM(LazyModel):
 
         # Here the loss is a function of the weights: their "features" are the identity.
         identity = sp.identity(feature_map.n_features, format="csr")
-        objective = Objective(identity, loss, 0.0, loss.magnitude, loss.n_items)
+        objective = Objective(identity, loss, 0.0, loss.magnitude, loss.n_items)  # at no alpha yet
         (solution,) = pairwise_ranker.solve_path(
             self,
             objective,
@@ -566,6 +566,8 @@ class ClusterLoss(PairwiseLoss):
             )
         weights = [summary.total_weight for summary in summaries]
         covariances = [summary.pair_covariance for summary in summaries]
+
+        # totals of all blocks; the magnitudes are the largest absolute values of each feature
         self.n_items = sum(summary.n_items for summary in summaries)
         self.n_pairs = sum(summary.n_pairs for summary in summaries)
         self.total_weight = sum(weights)
@@ -580,7 +582,8 @@ class ClusterLoss(PairwiseLoss):
     def at(self, f: Array) -> LossValue:
         """Evaluate in one pass over all blocks; each Hessian product is one more pass."""
         self.n_evaluations += 1
-        # Of each block: value, gradient and fields of the plane, times the weight of its pairs
+        # f: the weights, which are the scores here. Of each block: value, gradient and fields of
+        # the plane below the loss, times the weight of its pairs
         terms_of_blocks = self._compute_by_block(_weighted_terms, f)
         value, gradient, *plane_fields = (
             sum(terms) / self.total_weight for terms in zip(*terms_of_blocks, strict=True)

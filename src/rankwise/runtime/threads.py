@@ -75,7 +75,7 @@ _lock = threading.RLock()
 
 _blas_requests: dict[int, int] = {}  # number of threads that each Python thread requests
 
-_blas_limits: list[PoolLimit] = []
+_blas_limits: list[PoolLimit] = []  # pools of BLAS, and the numbers that the user has set
 
 _thread_local = threading.local()  # OpenMP has a number of threads for each Python thread
 
@@ -111,7 +111,8 @@ def _set_thread_limit(n_threads: int | None) -> None:
     pools = _find_pools()
     this_thread = threading.get_ident()
     with _lock:
-        # Before the first limit, remember the numbers that the user has set.
+        # Before the first limit, remember the numbers that the user has set. The pools of BLAS are
+        # limited while any Python thread requests it.
         if not _blas_requests:
             _blas_limits[:] = _user_limits(pools, "blas")
         if getattr(_thread_local, "limit", None) is None:
@@ -284,12 +285,14 @@ def map_in_threads(
 
     if n_multiplications < LARGE_STEP:
         return [function(tasks)]
+
     n_threads = min(n_threads_for(n_multiplications), len(tasks))
     if _blas_requests:  # in a single-threaded call: no more threads than the user has set
         user_limit = max((blas.user_limit for blas in _blas_limits), default=1)
         n_threads = min(n_threads, user_limit)
     if n_threads <= 1:
         return [function(tasks)]
+    # one call of the function computes a run of consecutive tasks
     n_runs = n_threads
     if one_by_one:
         n_runs = len(tasks)
