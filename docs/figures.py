@@ -46,6 +46,7 @@ class Peer(NamedTuple):
     error: float
     difference: str
     seconds: int
+    processor_seconds: int
 
 
 @cache
@@ -64,7 +65,8 @@ def quality() -> dict[str, dict[str, Peer]]:
             errors = [cell for cell in cells[1:-2] if re.match(r"0\.\d{4}$", cell)]
             is_baseline = cells[0] == "AutoRanker"
             difference = "" if is_baseline else cells[-3]
-            tables[name][cells[0]] = Peer(float(errors[-1]), difference, int(cells[-2]))
+            seconds, processor_seconds = map(int, cells[-2:])
+            tables[name][cells[0]] = Peer(float(errors[-1]), difference, seconds, processor_seconds)
     return tables
 
 
@@ -90,6 +92,47 @@ def quality_table() -> str:
             mark = "\\*" if "*" in best.difference else ""
             cells.append(f"{best.error:.3f}{mark}, {best.seconds} s")
         lines.append("| " + " | ".join(cells) + " |")
+    return "\n" + "\n".join(lines) + "\n"
+
+
+def error_cell(peer: Peer | None) -> str:
+    """Share of wrong pairs, bold if it differs significantly from that of AutoRanker."""
+    if peer is None:
+        return "–"
+    mark = "**" if "*" in peer.difference else ""
+    return f"{mark}{peer.error:.4f}{mark}"
+
+
+def best_of(name: str, library: str) -> Peer:
+    """The model of a library with the fewest wrong pairs on a data set."""
+    peers = [peer for learner, peer in quality()[name].items() if learner.startswith(library)]
+    return min(peers, key=lambda peer: peer.error)
+
+
+def learner_table() -> str:
+    """Share of wrong pairs of each learner, and seconds of AutoRanker and CatBoost."""
+    lines = ["| | " + " | ".join(SETS.values()) + " |", "|---" * (len(SETS) + 1) + "|"]
+
+    def add_row(label: str, cells: list[str]) -> None:
+        lines.append("| " + " | ".join([label, *cells]) + " |")
+
+    def add_seconds(label: str, peers: list[Peer]) -> None:
+        add_row(label, [f"{peer.seconds} / {peer.processor_seconds}" for peer in peers])
+
+    def add_errors(label: str, learner: str) -> None:
+        add_row(label, [error_cell(quality()[name].get(learner)) for name in SETS])
+
+    catboost = dict.fromkeys(SETS, "CatBoost YetiRank") | {"cadata": "CatBoost regression"}
+    add_errors("AutoRanker", "AutoRanker")
+    add_seconds("AutoRanker: seconds", [quality()[name]["AutoRanker"] for name in SETS])
+    add_seconds("CatBoost: seconds", [quality()[name][catboost[name]] for name in SETS])
+    for learner in ("CatBoost YetiRank", "CatBoost PairLogit", "CatBoost regression"):
+        add_errors(learner, learner)
+    for library in ("LightGBM", "XGBoost"):
+        cells = [error_cell(best_of(name, library)) for name in SETS]
+        add_row(f"{library}, best of its objectives", cells)
+    add_errors("ridge regression", "Ridge")
+    add_errors("`RankRLSCV()`", "RankRLSCV")
     return "\n" + "\n".join(lines) + "\n"
 
 
@@ -142,6 +185,79 @@ def best_set_count() -> str:
     return f"{n_sets - 1} of {n_sets}"
 
 
+def best_set_largest() -> str:
+    """The largest coverage of best sets, in percent."""
+    return f"{100 * best_set_coverages()[-1]:.0f}%"
+
+
+TENNIS_METHODS = {
+    "time and surface": ("rate: time and surface", "rate: time and surface"),
+    "time": ("rate: time", "rate: time"),
+    "surface": ("rate: surface", None),
+    "neither": ("rate: neither", None),
+    "Elo": ("Elo, frozen", "Elo, after every match"),
+    "Elo, step chosen in hindsight": ("Elo, frozen, best in hindsight", "Elo, best in hindsight"),
+    "Glicko-2": (None, "Glicko-2, monthly"),
+}
+
+
+def tennis_table() -> str:
+    """Log loss of tennis matches of 2013 to 2019, predicted for a year and for a month."""
+    path = ROOT / "experiments" / "boards" / "results" / "tennis_in_time.txt"
+    parts = path.read_text(encoding="utf-8").split("A month's matches")
+    row = re.compile(r"^(\w.*?) {2,}0\.\d{4} +(0\.\d{4}) ", re.M)
+    by_year, by_month = (dict(row.findall(part)) for part in parts)
+    lines = [
+        "| ATP tennis, 2013–2019 | a year from all earlier years | a month from all earlier months |",
+        "|---|---|---|",
+    ]
+    for label, (year_method, month_method) in TENNIS_METHODS.items():
+        year, month = by_year.get(year_method, "–"), by_month.get(month_method, "–")
+        lines.append(f"| {label} | {year} | {month} |")
+    return "\n" + "\n".join(lines) + "\n"
+
+
+CLICK_LEARNERS = {
+    "RankRLSCV": "RankRLSCV, `nuisance`",
+    "RankLogisticCV": "RankLogisticCV, `nuisance`",
+    "RankLogistic": "RankLogistic, `nuisance`, fixed alpha",
+    "LightGBM": "LightGBM, `position`",
+    "XGBoost": "XGBoost, `lambdarank_unbiased`",
+}
+
+
+def clicks_table() -> str:
+    """NDCG@10 of learners from simulated clicks, mean of the six settings."""
+    path = ROOT / "experiments" / "clicks" / "results" / "mq2008.txt"
+    part = re.search(r"Mean of the six\n(.*?)\nexamination", path.read_text(encoding="utf-8"), re.S)
+    lines = [
+        "| learner | clicks alone | true propensities | position corrected | true labels "
+        "| share of the gap closed by the correction | p |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for line in part[1].splitlines():
+        cells = re.split(r"\s{2,}", line.strip())
+        if cells[0] not in CLICK_LEARNERS:
+            continue
+        metrics = [cell.split(" ±")[0] for cell in cells[1:5]]
+        share = f"{100 * float(cells[6].split(' ±')[0]):.0f}%"
+        cells = [CLICK_LEARNERS[cells[0]], *metrics, share, f"{float(cells[7]):g}"]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n" + "\n".join(lines) + "\n"
+
+
+def training_seconds(against: str, *, is_peer: bool = True) -> str:
+    """Seconds of training on 20,000 × 50, of AutoRanker or of a peer."""
+    row = benchmark_row("AutoRanker, 20,000 × 50, all chosen", against)
+    return f"{float(row['seconds_against' if is_peer else 'seconds']):.2g}"
+
+
+def parquet_ratio(engine: str) -> str:
+    """Processor time of training from Parquet files, relative to reading them."""
+    work = f"RankRLS and its alpha from Parquet files, 1e7 × 50, {engine}"
+    return f"{float(benchmark_row(work, 'reading the files')['ratio']):.1f}"
+
+
 def families_ignored() -> str:
     """Coverage of 95% intervals if families of tasks are ignored, in percent."""
     path = ROOT / "experiments" / "boards" / "results" / "score_coverage.txt"
@@ -153,6 +269,16 @@ def families_ignored() -> str:
 
 FIGURES: dict[str, Callable[[], str]] = {
     "quality-table": quality_table,
+    "learner-table": learner_table,
+    "tennis-table": tennis_table,
+    "clicks-table": clicks_table,
+    "training-seconds": lambda: training_seconds("CatBoost", is_peer=False),
+    "training-seconds-catboost": lambda: training_seconds("CatBoost"),
+    "training-seconds-xgboost": lambda: training_seconds("XGBoost"),
+    "training-seconds-lightgbm": lambda: training_seconds("LightGBM"),
+    "parquet-ratio-pyarrow": lambda: parquet_ratio("PyArrow"),
+    "parquet-ratio-duckdb": lambda: parquet_ratio("DuckDB"),
+    "parquet-ratio-polars": lambda: parquet_ratio("Polars"),
     "lightgbm-faster": lightgbm_faster,
     "leave-group-out-fits": leave_group_out_fits,
     "board-seconds": lambda: board_seconds("evalica", is_peer=False),
@@ -161,6 +287,7 @@ FIGURES: dict[str, Callable[[], str]] = {
     "board-seconds-evalica": lambda: board_seconds("evalica", is_peer=True),
     "best-set-range": best_set_range,
     "best-set-count": best_set_count,
+    "best-set-largest": best_set_largest,
     "families-ignored": families_ignored,
 }
 
