@@ -244,8 +244,8 @@ def select_alpha(
     # the metric of each group and candidate, a mean over the outputs
     groups = encode_groups(labels, n_rows)
     held_out_scores = held_out_scores.reshape(n_rows, n_outputs, len(candidates))
-    metric_values = metric_by_group(metric, y, groups, weight=None, held_out=held_out_scores)
-    group_score = metric_values.mean(axis=2)
+    group_score = metric_by_group(metric, y, groups, weight=None, held_out=held_out_scores)
+    group_score = group_score.mean(axis=2)
     check_defined(metric, group_score)
     mean_score = nanmean(group_score)
     gain = mean_score

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import ClassVar, Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
@@ -50,6 +49,7 @@ from rankwise.rankers.chunked_training import (
 from rankwise.rankers.paths import ModelPath, PathModel
 from rankwise.rankers.ranking_problem import (
     check_beta,
+    iterations_are_faster,
     ranking_loss,
     warn_about_solutions,
     warn_explained,
@@ -66,10 +66,6 @@ from rankwise.solvers.least_squares import SHARED_STEPS, IterationLimits
 from rankwise.solvers.leave_items_out import Spectrum
 from rankwise.solvers.methods import choose_method
 from rankwise.validation import check_alphas, restored_on_failure
-
-PASSES = 3000  # over the non-zeros of sparse X, in the iterations of a whole search
-
-GAIN = 10  # speedup from which a search uses iterations
 
 MOST_REFITS = 10  # folds trained by iterations; with more folds a Gram matrix is cheaper
 
@@ -541,16 +537,6 @@ class RankRLS(PathModel):
         self._store_effects(effects)
 
 
-def _iterations_are_faster(learner: RankRLS, X: MatrixLike, loss: SquaredLoss) -> bool:
-    """Whether the models of a search are trained by iterations on sparse items."""
-    may_iterate = learner.kernel == "linear" and learner.solver == "auto"
-    if not sp.issparse(X) or not may_iterate or loss.nuisance is not None:
-        return False
-    cost_of_gram = X.shape[0] * X.shape[1] * min(X.shape)
-    cost_of_iterations = PASSES * X.nnz
-    return bool(GAIN * cost_of_iterations < cost_of_gram)
-
-
 class RankRLSTask(HoldOutTask):
     """RankRLS with its data, for cross-validation: no training again where there is a shortcut.
 
@@ -569,11 +555,11 @@ class RankRLSTask(HoldOutTask):
         self.output_shape = learner.output_shape_
         self.loss = loss
         self._X = X
-        self.refits = _iterations_are_faster(learner, X, loss)  # each fold, by iterations
-        self._iteration_limits: IterationLimits = {
-            "tol": learner.tol,
-            "max_iter": learner.max_iter,
-        }
+        # whether each fold is refitted, by iterations
+        may_iterate = learner.kernel == "linear" and learner.solver == "auto"
+        has_nuisance = loss.nuisance is not None
+        self.refits = may_iterate and not has_nuisance and iterations_are_faster(X)
+        self._iteration_limits = IterationLimits(tol=learner.tol, max_iter=learner.max_iter)
 
     @cached_property
     def features(self) -> SolverInput:

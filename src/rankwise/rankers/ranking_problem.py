@@ -6,10 +6,11 @@ import numbers
 from dataclasses import replace
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import column_or_1d
 
-from rankwise.arrays import Array
+from rankwise.arrays import Array, MatrixLike
 from rankwise.errors import warn_user
 from rankwise.graphs import PreferenceGraph, ScoreGraph
 from rankwise.graphs.supervision import Preferences, TrainingTarget
@@ -19,11 +20,24 @@ from rankwise.solvers import Solutions
 
 DEFAULTS = {"cost": "magnitude", "ties": "include", "group_weight": "pairs"}
 
+PASSES = 3000  # over the non-zeros of sparse X, in the iterations of a whole search
+
+GAIN = 10  # speedup from which a search uses iterations
+
 
 def check_beta(beta: float) -> None:
     """Raise an error unless beta is a number from 0 to 1."""
     if not isinstance(beta, numbers.Real) or not 0 <= beta <= 1:
         raise ValueError(f"beta={beta!r}; expected a number from 0 (ranking) to 1 (regression).")
+
+
+def iterations_are_faster(X: MatrixLike) -> bool:
+    """Whether a linear model of these items is found much faster without a Gram matrix."""
+    if not sp.issparse(X):
+        return False
+    cost_of_gram = X.shape[0] * X.shape[1] * min(X.shape)
+    cost_of_iterations = PASSES * X.nnz
+    return bool(GAIN * cost_of_iterations < cost_of_gram)
 
 
 def warn_about_solutions(solutions: Solutions, kernel: object, tol: float) -> None:
