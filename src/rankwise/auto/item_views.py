@@ -114,12 +114,12 @@ def prepare_table(X: Any, read_target: Any) -> PreparedTable:
 
     `read_target` is called without arguments if the table has an identifier that could be a number.
     """
-    vectorizer = TableVectorizer().decide_columns(X)
+    vectorizer = TableVectorizer().fit_without_warning(X)
     numbers_of_ids = vectorizer.numbered(X)
     predictive_ids: list[str] = []
     if numbers_of_ids:
         predictive_ids = find_predictive_ids(numbers_of_ids, read_target())
-        vectorizer = TableVectorizer(keep=predictive_ids).decide_columns(X)
+        vectorizer = TableVectorizer(keep=predictive_ids).fit_without_warning(X)
     return PreparedTable(vectorizer, predictive_ids)
 
 

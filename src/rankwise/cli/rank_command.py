@@ -353,7 +353,7 @@ def _read_features(comparisons: ComparisonOptions, pairs: PairData) -> Matrix | 
     assert data.ids is not None  # id= names a column
     rows = rows_of_items(pairs.items, data.ids, source=f"{file}, column {item},")
     X = data.frame.take(rows)
-    vectorizer = TableVectorizer().decide_columns(X)
+    vectorizer = TableVectorizer().fit_without_warning(X)
     for column in vectorizer.facts_:
         if not column.is_used:
             terminal.note(f"column {column.name} of {file} is dropped: {column.why}")

@@ -254,7 +254,7 @@ def _fit_vectorizer(
         order=file.table.orders() or None,
     )
     try:
-        return vectorizer.decide_columns(rows.data.X, row_numbers=rows.numbers)
+        return vectorizer.fit_without_warning(rows.data.X, row_numbers=rows.numbers)
     except ValueError as error:
         raise ValueError(
             f"{file.path}: {error} Set the use of columns with --categorical and --numeric, or "

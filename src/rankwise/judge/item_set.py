@@ -284,7 +284,7 @@ def _standardized_features(table: pa.Table) -> tuple[Array | None, list[str]]:
 
     vectorizer = TableVectorizer()
     try:
-        X = vectorizer.decide_columns(table).transform(table)
+        X = vectorizer.fit_without_warning(table).transform(table)
     except ValueError:  # no column can be used
         return None, []
     names = [column.name for column in vectorizer.facts_ if column.is_used]

@@ -198,9 +198,9 @@ class TableVectorizer(TransformerMixin, BaseEstimator):
             If a column has the name of groups, such as "qid", and y does not carry groups.
         """
         warn_of_group_names(X, y)
-        return self.decide_columns(X, row_numbers=row_numbers)
+        return self.fit_without_warning(X, row_numbers=row_numbers)
 
-    def decide_columns(self, X: MatrixLike, *, row_numbers: ArrayLike | None = None) -> Self:
+    def fit_without_warning(self, X: MatrixLike, *, row_numbers: ArrayLike | None = None) -> Self:
         """Fit without a warning about columns that have the name of groups.
 
         Parameters
