@@ -93,7 +93,7 @@ def test_swaps_pairs_ties_and_margins_are_those_of_a_double_loop(rows):
             too_low[i] += 1
     np.testing.assert_array_equal(scored.swaps[0], too_high)
     np.testing.assert_array_equal(scored.swaps[1], too_low)
-    np.testing.assert_array_equal(scored.counts.differing, n_pairs)
+    np.testing.assert_array_equal(scored.counts.different_y, n_pairs)
     assert scored.counts.tied_scores.sum() == tied
     expected = sorted(scores[i] - scores[j] for i, j in pairs_of(scored))
     np.testing.assert_array_equal(sorted(margins_of(scored)), expected)

@@ -64,7 +64,7 @@ class GroupedRelevance:
                 scores = held_out[:, output, block]
                 n_stacked = scores.shape[1]
                 ranking = Ranking(self._stacked_targets(output, n_stacked), scores.T.ravel())
-                stacked_values = metric.by_group(ranking).values
+                stacked_values = metric.by_group(ranking).values  # all groups of each candidate
                 values[:, block, output] = stacked_values.reshape(n_stacked, -1).T
         return values
 
@@ -126,6 +126,7 @@ def pooled_metric(
     ndarray of shape (1, n_candidates, n_outputs)
         NaN where the metric is undefined.
     """
+    # One value over all items for each candidate and output
     _, n_outputs, n_candidates = held_out.shape
     values = np.empty((1, n_candidates, n_outputs))
     for j in range(n_outputs):

@@ -366,6 +366,7 @@ def with_error_for_shared_items(
         The two items of each group; None leaves the values unchanged, as does a metric with an
         error of its own.
     """
+    # Comparisons that share items correlate, so that their mean has another error
     has_own_error = by_group.error is not None
     if compared is None or has_own_error:
         return by_group

@@ -90,14 +90,16 @@ def disagreement_error(
     if tied_scores == "half":
         error_of_tied_scores = 0.5
     n_errors = pairs.discordant + error_of_tied_scores * pairs.tied_scores
-    n_pairs = pairs.differing
-    if tied_y == "half":
-        n_tied_y = pairs.total - pairs.differing
+    n_pairs = pairs.different_y
+    if tied_y == "half":  # pairs with equal y count, too, as half an error
+        n_tied_y = pairs.total - pairs.different_y
         n_errors = n_errors + n_tied_y / 2
         n_pairs = pairs.total
     error = np.minimum(divide(n_errors, n_pairs), 1.0)
     if average == "pairs":
-        return GroupValues(error, weights=n_pairs * pairs.unit, error=standard_error)
+        # Weights of pairs are counted in a unit of each group
+        weight_of_group = n_pairs * pairs.weight_unit
+        return GroupValues(error, weights=weight_of_group, error=standard_error)
     return GroupValues(error, error=standard_error)
 
 
@@ -191,12 +193,12 @@ def kendall_tau(ranking: Ranking) -> GroupValues:
     0.6666666666666666
     """
     pairs = count_pairs(ranking)
-    concordant = pairs.differing - pairs.tied_scores - pairs.discordant
+    concordant = pairs.different_y - pairs.tied_scores - pairs.discordant
     # τ_b = (C − D) / √(pairs with different y · pairs with different scores)
-    scale = np.sqrt(pairs.differing.astype(np.float64) * pairs.untied)
-    tau = divide(concordant - pairs.discordant, scale)
-    tau[pairs.untied == 0] = 0.0  # all scores are equal
-    tau[pairs.differing == 0] = np.nan  # all y are equal
+    geometric_mean = np.sqrt(pairs.different_y.astype(np.float64) * pairs.different_scores)
+    tau = divide(concordant - pairs.discordant, geometric_mean)
+    tau[pairs.different_scores == 0] = 0.0  # all scores are equal
+    tau[pairs.different_y == 0] = np.nan  # all y are equal
     return GroupValues(np.clip(tau, -1.0, 1.0))
 
 
@@ -228,7 +230,8 @@ def auc(ranking: Ranking, *, relevant: float | None = None) -> GroupValues:
     is_positive = _is_positive(targets.y, relevant)[ranking.order()]
     n_positive = targets.sum_by_group(is_positive)
     n_negative = targets.group_sizes - n_positive
-    # Mann–Whitney U from the sum of the mid-ranks of the negative items; rank 1 is the top
+    # Mann–Whitney U, the pairs in which the positive item is above the negative one, from the sum
+    # of the mid-ranks of the negative items; rank 1 is the top
     mid_rank = ranking.mean_over_ties(targets.place_in_group)
     rank_sum = targets.sum_by_group(np.where(is_positive, 0.0, mid_rank))
     n_concordant = rank_sum - n_negative * (n_negative + 1) / 2
@@ -288,6 +291,7 @@ def _pooled_auc(ranking: Ranking, relevant: float | None) -> GroupValues:
     if targets.n_groups > 1:
         cluster_of_item = targets.codes
     standard_error = _delong_error(placement, is_positive, cluster_of_item)
+    # The AUC is the mean placement of the positive items: by group, with their numbers as weights
     placement_sum = targets.sum_rows_by_group(is_positive * placement)
     return GroupValues(divide(placement_sum, n_positive), n_positive, standard_error)
 
@@ -309,6 +313,8 @@ def _is_positive(y: Numbers, relevant: float | None) -> NDArray[np.bool_]:
 
 def _placements(ranking: Ranking, is_positive: NDArray[np.bool_]) -> Array:
     """Share of correctly ordered pairs of each item of one list with items of the other class."""
+    # Placement: share of the negative items below a positive item, or of the positive ones above a
+    # negative item
     order = ranking.order()
     run_sizes = ranking.tied_run_sizes
     is_positive = is_positive[order]
@@ -450,7 +456,7 @@ class PairCounts(NamedTuple):
 
     Attributes
     ----------
-    differing : ndarray
+    different_y : ndarray
         Pairs with different y.
     discordant : ndarray
         Pairs whose scores are in the opposite order of y.
@@ -458,18 +464,18 @@ class PairCounts(NamedTuple):
         Pairs with different y and equal scores.
     total : ndarray
         All pairs.
-    untied : ndarray
+    different_scores : ndarray
         Pairs with different scores.
-    unit : ndarray
+    weight_unit : ndarray
         Factor that makes weights of pairs comparable between groups; 1 without weights.
     """
 
-    differing: Numbers
+    different_y: Numbers
     discordant: Numbers
     tied_scores: Numbers
     total: Numbers
-    untied: Numbers
-    unit: Array
+    different_scores: Numbers
+    weight_unit: Array
 
 
 def count_pairs(ranking: Ranking | SurvivalRanking) -> PairCounts:
@@ -484,16 +490,16 @@ def count_pairs(ranking: Ranking | SurvivalRanking) -> PairCounts:
     levels = targets.levels[order].astype(np.int32)
     if targets.weights is None:
         ranked_weights = None
-        unit = np.ones(targets.n_groups)
+        weight_unit = np.ones(targets.n_groups)
         discordant = count_inversions(levels, group_starts)
-        differing = targets.n_differing_pairs
+        different_y = targets.n_differing_pairs
         total: Numbers = targets.group_sizes * (targets.group_sizes - 1) // 2
     else:
         # a pair has the product of two weights, in units that differ between the groups
-        weights, unit = _rescale_weights(targets, order)
+        weights, weight_unit = _rescale_weights(targets, order)
         ranked_weights = weights[order]
         discordant = weigh_inversions(levels, group_starts, ranked_weights)
-        differing = targets.count_pairs_between_runs(
+        different_y = targets.count_pairs_between_runs(
             weights[targets.ideal_order],
             outer_starts=group_starts,
             inner_starts=targets.level_starts,
@@ -503,8 +509,15 @@ def count_pairs(ranking: Ranking | SurvivalRanking) -> PairCounts:
             ranked_weights, outer_starts=group_starts, inner_starts=single_items
         )
     if not ranking.has_ties:
-        no_pairs = np.zeros_like(differing)
-        return PairCounts(differing, discordant, no_pairs, total, untied=total, unit=unit)
+        no_pairs = np.zeros_like(different_y)
+        return PairCounts(
+            different_y,
+            discordant,
+            tied_scores=no_pairs,
+            total=total,
+            different_scores=total,
+            weight_unit=weight_unit,
+        )
 
     # Pairs of one run of tied scores that are not in one run of equal scores and equal y
     equal_item_starts = find_run_starts(targets.levels[order], ranking.tied_run_starts)
@@ -512,22 +525,22 @@ def count_pairs(ranking: Ranking | SurvivalRanking) -> PairCounts:
         ranked_weights, outer_starts=ranking.tied_run_starts, inner_starts=equal_item_starts
     )
     # Pairs of one group that are not in one run of tied scores
-    untied = targets.count_pairs_between_runs(
+    different_scores = targets.count_pairs_between_runs(
         ranked_weights, outer_starts=group_starts, inner_starts=ranking.tied_run_starts
     )
-    return PairCounts(differing, discordant, tied_scores, total, untied, unit)
+    return PairCounts(different_y, discordant, tied_scores, total, different_scores, weight_unit)
 
 
 def _count_survival_pairs(ranking: SurvivalRanking) -> PairCounts:
     """Counts of the comparable pairs of survival times, all of which have different times."""
     counts = ranking.count_pairs()
     return PairCounts(
-        differing=counts.total,
+        different_y=counts.total,
         discordant=counts.discordant,
         tied_scores=counts.tied,
         total=counts.total,
-        untied=counts.total - counts.tied,
-        unit=np.ones(len(counts.total)),
+        different_scores=counts.total - counts.tied,
+        weight_unit=np.ones(len(counts.total)),
     )
 
 

@@ -101,6 +101,7 @@ class GroupedTargets:
         outer_starts, inner_starts : ndarray of int
             Starts of the runs. Each outer run consists of whole inner runs.
         """
+        # For each group: pairs of items of one outer run that are in different inner runs.
         # Number (or total weight) of the items of each inner run
         if weights is None:
             run_totals = np.diff(inner_starts, append=len(self.y))

@@ -109,15 +109,18 @@ def _gain_ratio(
     ranking: Ranking, k: int | None, gain: str, tied_scores: str, discount_shift: int
 ) -> Array:
     """Discounted gain relative to the ideal order; the discount is log2(place + discount_shift)."""
+    # Discounted cumulative gain of the ranking, divided by that of the ideal order
     targets = ranking.targets
     _check_grades("ndcg", targets, exponential=gain == "exponential")
     gains = targets.y.astype(np.float64)
     if gain == "exponential":
         gains = np.exp2(gains) - 1.0
     ideal_order = targets.ideal_order
-    if targets.weights is not None:
+    if targets.weights is not None:  # the largest weighted gain comes first
         gains *= targets.weights
         ideal_order = targets.stable_sort_by_group(np.argsort(-gains))
+
+    # 1 / log₂(place + 1), or with a shift of 0 as in LETOR: 1, 1, 1 / log₂(3), …
     places = np.arange(1, targets.group_sizes.max() + 1)
     discount_of_place = 1 / np.log2(np.maximum(places + discount_shift, 2))
     if k is not None:
@@ -181,13 +184,14 @@ def expected_reciprocal_rank(
             "pass the highest grade of the scale."
         )
     y = targets.y[ranking.order(tied_scores)].astype(np.float64)
+    # Probability that the user is satisfied by the item and stops
     satisfaction = (np.exp2(y) - 1.0) / 2.0 ** float(max_grade)
     n_seen = targets.group_sizes
     if k is not None:
         n_seen = np.minimum(n_seen, k)
     values = np.empty(targets.n_groups)
     for groups, offset, is_valid in _pad_in_buckets(n_seen):
-        # a matrix with a row per group and a column per place
+        # matrices with a row per group and a column per place, padded
         items = targets.group_starts[groups, None] + offset
         satisfaction_of_place = np.where(is_valid, satisfaction[items], 0.0)
         stop_probability = _probability_of_stopping(satisfaction_of_place)
@@ -439,6 +443,7 @@ def reciprocal_rank(
     values = np.full(targets.n_groups, np.nan)
     n_possible_places = n_items - n_relevant + 1
     for bucket, offset, is_valid in _pad_in_buckets(n_possible_places):
+        # offset: number of items of the run that are above, none of them relevant
         n_remaining = n_items[bucket, None] - offset
         probability_if_none_before = np.where(is_valid, n_relevant[bucket, None] / n_remaining, 0.0)
         probability_of_first = _probability_of_stopping(probability_if_none_before)
@@ -653,6 +658,7 @@ def _expected_hits(ranking: Ranking, is_relevant: NDArray[np.bool_]) -> Array:
     place i of the run is relevant with probability r / n, and each of the i - 1 items before it in
     the run is then relevant with probability (r - 1) / (n - 1).
     """
+    # Runs of tied scores are in random order: n items, r of them relevant
     starts = ranking.tied_run_starts
     n = ranking.tied_run_sizes
     r = np.add.reduceat(is_relevant, starts, dtype=np.int64)  # relevant items in the run
@@ -731,7 +737,8 @@ def _probability_that_none_is_drawn(
     n = n_items[is_between_0_and_1]
     r = n_wanted[is_between_0_and_1]
     s = n_drawn[is_between_0_and_1]
-    # Hypergeometric distribution: C(n − r, s) / C(n, s) = (n − r)! (n − s)! / ((n − r − s)! n!)
+    # None of r wanted ones among n items is in a sample of s, by the hypergeometric distribution:
+    # C(n − r, s) / C(n, s) = (n − r)! (n − s)! / ((n − r − s)! n!)
     probability[is_between_0_and_1] = np.exp(
         gammaln(n - r + 1) - gammaln(n - r - s + 1) - gammaln(n + 1) + gammaln(n - s + 1)
     )

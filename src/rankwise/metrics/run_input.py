@@ -103,9 +103,10 @@ def ranked_documents(scores: Mapping[str, float]) -> list[str]:
 
 def judged_list(judgments: Mapping[str, float], documents: Sequence[str]) -> JudgedList:
     """Look up the grades of ranked documents."""
-    grades = [judgments.get(document, np.nan) for document in documents]
+    retrieved_grades = [judgments.get(document, np.nan) for document in documents]
     return JudgedList(
-        np.array(grades, dtype=np.float64), np.array(list(judgments.values()), dtype=np.float64)
+        retrieved_grades=np.array(retrieved_grades, dtype=np.float64),
+        grades_of_query=np.array(list(judgments.values()), dtype=np.float64),
     )
 
 

@@ -24,34 +24,38 @@ class JudgedList(NamedTuple):
 
     Attributes
     ----------
-    grades : ndarray of shape (n_retrieved,)
+    retrieved_grades : ndarray of shape (n_retrieved,)
         Grades of the retrieved documents; NaN without a judgment.
-    judgments : ndarray of shape (n_judged,)
+    grades_of_query : ndarray of shape (n_judged,)
         Grades of all judged documents of the query, retrieved or not.
     """
 
-    grades: Array
-    judgments: Array
+    retrieved_grades: Array
+    grades_of_query: Array
 
     def is_relevant(self, min_relevant_grade: int) -> NDArray[np.bool_]:
         """Whether each retrieved document has at least this grade."""
-        return self.grades >= min_relevant_grade
+        return self.retrieved_grades >= min_relevant_grade
 
     def is_nonrelevant(self, min_relevant_grade: int) -> NDArray[np.bool_]:
         """Whether each retrieved document has a grade from 0 to below `min_relevant_grade`."""
-        return (self.grades >= 0) & (self.grades < min_relevant_grade)
+        return (self.retrieved_grades >= 0) & (self.retrieved_grades < min_relevant_grade)
 
     def n_relevant(self, min_relevant_grade: int) -> int:
         """Number of judged documents with at least this grade."""
-        return int((self.judgments >= min_relevant_grade).sum())
+        return int((self.grades_of_query >= min_relevant_grade).sum())
 
     def n_nonrelevant(self, min_relevant_grade: int) -> int:
         """Number of judged documents with a grade from 0 to below `min_relevant_grade`."""
-        return int(((self.judgments >= 0) & (self.judgments < min_relevant_grade)).sum())
+        return int(
+            ((self.grades_of_query >= 0) & (self.grades_of_query < min_relevant_grade)).sum()
+        )
 
     def without_unjudged(self) -> JudgedList:
         """Return the list without the documents that have no judgment."""
-        return self._replace(grades=self.grades[~np.isnan(self.grades)])
+        return self._replace(
+            retrieved_grades=self.retrieved_grades[~np.isnan(self.retrieved_grades)]
+        )
 
 
 def precision(judged: JudgedList, min_relevant_grade: int, k: int) -> float:
@@ -102,11 +106,11 @@ def reciprocal_rank(judged: JudgedList, min_relevant_grade: int, k: int | None) 
 
 def ndcg(judged: JudgedList, k: int | None, gain: str) -> float:
     """Discounted gain of the first k documents, divided by that of the ideal order."""
-    ideal_grades = np.sort(judged.judgments)[::-1]
+    ideal_grades = np.sort(judged.grades_of_query)[::-1]
     ideal_dcg = discounted_gain(ideal_grades, k, gain)
     if ideal_dcg == 0.0:
         return 0.0
-    return discounted_gain(judged.grades, k, gain) / ideal_dcg
+    return discounted_gain(judged.retrieved_grades, k, gain) / ideal_dcg
 
 
 def discounted_gain(grades: Array, k: int | None, gain: str) -> float:
@@ -124,7 +128,8 @@ def bpref(judged: JudgedList, min_relevant_grade: int) -> float:
     n_relevant = judged.n_relevant(min_relevant_grade)
     if n_relevant == 0:
         return 0.0
-    # Judged non-relevant documents above each relevant one, of which n_relevant count
+    # Judged non-relevant documents above each retrieved relevant one, of which the first
+    # n_relevant count
     is_relevant = judged.is_relevant(min_relevant_grade)
     is_nonrelevant = judged.is_nonrelevant(min_relevant_grade)
     nonrelevant_above = np.cumsum(is_nonrelevant)[is_relevant]
@@ -144,15 +149,17 @@ def inferred_ap(judged: JudgedList, min_relevant_grade: int) -> float:
         return 0.0
     is_relevant = judged.is_relevant(min_relevant_grade)
     is_nonrelevant = judged.is_nonrelevant(min_relevant_grade)
-    is_pooled_only = judged.grades < 0.0  # in the pool, but not judged
+    is_pooled_only = judged.retrieved_grades < 0.0  # in the pool, but not judged
 
-    # Documents above each retrieved relevant document
+    # Number of documents above each retrieved relevant document: all of them (its place from 0),
+    # the relevant, the judged, and the pooled ones
     places = np.flatnonzero(is_relevant)
     relevant_above = np.arange(len(places))
     judged_above = relevant_above + np.cumsum(is_nonrelevant)[is_relevant]
     pooled_above = judged_above + np.cumsum(is_pooled_only)[is_relevant]
 
-    # Expected precision above it: share in the pool times share of relevant among the judged
+    # Expected precision above it: share in the pool times share of relevant among the judged.
+    # The document itself, which is relevant, completes the precision at its rank
     pooled_share = pooled_above / np.maximum(places, 1)
     relevant_share = (relevant_above + INFAP_EPSILON) / (judged_above + 2 * INFAP_EPSILON)
     precision_above = pooled_share * relevant_share
@@ -166,20 +173,21 @@ def interpolated_precision(
     """Largest precision at or after the rank where this recall is reached; 0 if it never is."""
     is_relevant = judged.is_relevant(min_relevant_grade)
     places_of_relevant = np.flatnonzero(is_relevant)
-    n_retrieved = len(places_of_relevant)
-    # Relevant documents that reach the recall, rounded as in trec_eval
-    n_needed = int(recall_level * judged.n_relevant(min_relevant_grade) + 0.9)
-    if n_needed > n_retrieved or n_retrieved == 0:
+    n_relevant_retrieved = len(places_of_relevant)
+    # Number of relevant documents that reach the recall level, rounded as in trec_eval
+    n_relevant_needed = int(recall_level * judged.n_relevant(min_relevant_grade) + 0.9)
+    if n_relevant_needed > n_relevant_retrieved or n_relevant_retrieved == 0:
         return 0.0
-    # Largest precision at or below the place where the recall is reached
-    precision_at_place = np.cumsum(is_relevant) / np.arange(1, len(is_relevant) + 1)
-    place_of_recall = int(places_of_relevant[max(n_needed, 1) - 1])
-    return float(precision_at_place[place_of_recall:].max())
+    # Interpolated: the largest precision at the place where the recall is reached, or later
+    ranks = np.arange(1, len(is_relevant) + 1)
+    precision_at_rank = np.cumsum(is_relevant) / ranks
+    place_where_reached = int(places_of_relevant[max(n_relevant_needed, 1) - 1])
+    return float(precision_at_rank[place_where_reached:].max())
 
 
 def judged_share(judged: JudgedList, k: int | None) -> float:
     """Share of the first k retrieved documents that have a judgment."""
-    grades = judged.grades[:k]
+    grades = judged.retrieved_grades[:k]
     if len(grades) == 0:
         return 0.0
     is_judged = ~np.isnan(grades)
@@ -192,7 +200,7 @@ def rank_biased_precision(
     """Sum of (1 − p) p^(rank − 1) over the relevant documents (Moffat and Zobel, 2008)."""
     is_relevant = judged.is_relevant(min_relevant_grade)[:k]
     places = np.arange(len(is_relevant))
-    view_probability = persistence**places
+    view_probability = persistence**places  # of a user who goes on with this probability
     weights = (1.0 - persistence) * view_probability
     return float(weights[is_relevant].sum())
 
@@ -260,7 +268,7 @@ FORMULAS: dict[str, Callable[[JudgedList, RunMetric], float]] = {
     "map": lambda judged, metric: average_precision(judged, metric.min_relevant_grade, metric.k),
     "mrr": lambda judged, metric: reciprocal_rank(judged, metric.min_relevant_grade, metric.k),
     "p": lambda judged, metric: precision(
-        judged, metric.min_relevant_grade, metric.k or len(judged.grades)
+        judged, metric.min_relevant_grade, metric.k or len(judged.retrieved_grades)
     ),
     "recall": lambda judged, metric: recall(judged, metric.min_relevant_grade, metric.k),
     "success": lambda judged, metric: success(judged, metric.min_relevant_grade, metric.k),

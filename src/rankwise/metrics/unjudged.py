@@ -101,7 +101,7 @@ class Bounds:
     @property
     def zero(self) -> float:
         """Mean if unjudged documents are not relevant."""
-        values = [problem.value_if_none_relevant() for problem in self.problems.values()]
+        values = [problem.value_if_no_unjudged_relevant() for problem in self.problems.values()]
         return float(np.mean(values))
 
     @cached_property
@@ -312,7 +312,7 @@ def bounds_of_runs(
     """Return the bounds for one run, or for the first run minus the second."""
     check_bounded(metric, len(runs))
     check_int("pool", pool, least=0)
-    n_grades = _largest_grade(judgments, max_grade)
+    n_grades = _largest_grade(judgments, max_grade)  # without grade 0
     problems: dict[str, UnjudgedQuery] = {}
     n_unjudged = 0
     n_unjudged_by_run = np.zeros(len(runs), dtype=int)
@@ -394,38 +394,40 @@ def fewest_to_flip(problems: list[UnjudgedQuery]) -> int | None:
     The largest sum with at most c relevant documents is a (max, +) convolution over the queries.
     It is computed up to a limit, which is doubled until the sign is reversed.
     """
-    sum_if_none_relevant = sum(problem.value_if_none_relevant() for problem in problems)
+    # The difference of two runs, summed over the queries, if no unjudged document is relevant
+    difference = sum(problem.value_if_no_unjudged_relevant() for problem in problems)
     tolerance = ROUNDING * len(problems)
-    if abs(sum_if_none_relevant) <= tolerance:
+    if abs(difference) <= tolerance:
         return 0
-    if sum_if_none_relevant > 0.0:  # make it negative, so that it has to rise to 0
+    if difference > 0.0:  # make it negative, so that it has to rise to 0
         problems = [problem.negated() for problem in problems]
-    largest_sum = sum(problem.upper_bound().value for problem in problems)
-    if largest_sum < -tolerance:
+    largest_difference = sum(problem.upper_bound().value for problem in problems)
+    if largest_difference < -tolerance:  # no grades reverse the order
         return None
-    limit = FIRST_LIMIT
+    max_relevant = FIRST_LIMIT
     while True:
-        # entry c: the largest sum with at most c relevant documents
-        largest_sums = _largest_sums_by_count(problems, limit)
-        counts_that_flip = np.flatnonzero(largest_sums >= -tolerance)
-        if len(counts_that_flip):
-            return int(counts_that_flip[0])
-        limit *= 2
+        # Entry c: the largest difference with at most c relevant unjudged documents
+        largest_differences = _largest_sums_by_n_relevant(problems, max_relevant)
+        n_relevant_that_flip = np.flatnonzero(largest_differences >= -tolerance)
+        if len(n_relevant_that_flip):
+            return int(n_relevant_that_flip[0])
+        max_relevant *= 2
 
 
-def _largest_sums_by_count(problems: list[UnjudgedQuery], limit: int) -> Array:
-    """Return the largest sum with at most c relevant documents in all queries, c = 0 … limit."""
-    # sums[c]: largest sum over the queries so far with at most c relevant documents.
-    # One more query: the maximum over how many of the c documents are of this query
+def _largest_sums_by_n_relevant(problems: list[UnjudgedQuery], max_relevant: int) -> Array:
+    """Return the largest sum with at most c relevant documents, c = 0 … max_relevant."""
+    # Dynamic programming over the queries. Entry c of `sums`: the largest sum over the queries so
+    # far with at most c relevant unjudged documents
     sums = np.zeros(1)
     for problem in problems:
-        values = problem.largest_values_by_count(limit)
-        new_length = min(len(sums) + len(values) - 1, limit + 1)
-        new_sums = np.full(new_length, -np.inf)
-        for n_of_query, value_of_query in enumerate(values.tolist()):
-            sums_from_n = new_sums[n_of_query : n_of_query + len(sums)]  # a view
-            sums_with_query = sums[: len(sums_from_n)] + value_of_query
-            np.maximum(sums_from_n, sums_with_query, out=sums_from_n)
+        values_of_query = problem.largest_values_by_n_relevant(max_relevant)
+        n_sums = min(len(sums) + len(values_of_query) - 1, max_relevant + 1)
+        new_sums = np.full(n_sums, -np.inf)
+        # n of the c documents are of this query, the others of the earlier queries
+        for n, value in enumerate(values_of_query.tolist()):
+            entries = slice(n, min(n + len(sums), n_sums))
+            n_entries = entries.stop - entries.start
+            new_sums[entries] = np.maximum(new_sums[entries], sums[:n_entries] + value)
         sums = np.maximum.accumulate(new_sums)
     return sums
 
@@ -467,6 +469,6 @@ def _judgments_with_effects(
 
 def _range_over_runs(values: list[float]) -> float:
     """Largest minus smallest effect; the size of the effect if there is one run."""
-    if len(values) == 1:
+    if len(values) == 1:  # the change of the only run
         return abs(values[0])
     return max(values) - min(values)

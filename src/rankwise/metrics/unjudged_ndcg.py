@@ -25,7 +25,7 @@ from rankwise.caching import cached_property
 from rankwise.metrics.unjudged_query import Bound, RankedQuery, weights_of_documents
 
 MAX_STEPS = 50  # of Dinkelbach's iteration; 4 were enough in 1,470 random problems
-LIMITS_AT_ONCE = 64  # of `largest_values_by_count`
+LIMITS_AT_ONCE = 64  # of `largest_values_by_n_relevant`
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +40,7 @@ class NDCGQuery:
         Discount differences of the unjudged documents, largest first.
     documents : list of str
         The unjudged documents in this order.
-    n_judged_from_grade : ndarray of shape (n_grades,)
+    n_judged_of_grade_or_higher : ndarray of shape (n_grades,)
         J_l: judged documents of grade l or higher.
     gain_steps : ndarray of shape (n_grades,)
         s_l: what grade l gains beyond grade l − 1.
@@ -51,7 +51,7 @@ class NDCGQuery:
     judged_gain: float
     weights: Array
     documents: list[str]
-    n_judged_from_grade: Indices
+    n_judged_of_grade_or_higher: Indices
     gain_steps: Array
     discounts: Array
 
@@ -68,40 +68,44 @@ class NDCGQuery:
     @cached_property
     def ideal_discount_sums(self) -> Array:
         """D(J_l + c) for all grades l and counts c, shape (n_grades, 1 + n_unjudged)."""
-        # Documents of grade l or higher if c unjudged ones are: (n_grades, 1 + n_unjudged)
-        n_relevant = self.n_judged_from_grade[:, None] + np.arange(len(self.weights) + 1)
+        # Documents of grade l or higher if c unjudged ones have it: (n_grades, 1 + n_unjudged)
+        n_relevant = self.n_judged_of_grade_or_higher[:, None] + np.arange(len(self.weights) + 1)
         n_in_ideal = np.minimum(n_relevant, len(self.discounts))  # not beyond the cut-off
         sums: Array = self.sums_of_first_discounts[n_in_ideal]
         return sums
 
-    def value_if_none_relevant(self) -> float:
+    def value_if_no_unjudged_relevant(self) -> float:
         """Return the difference if no unjudged document is relevant."""
-        no_documents = np.zeros((len(self.gain_steps), 1), dtype=np.intp)
-        return float(self.values_of_counts(no_documents)[0])
+        n_grades = len(self.gain_steps)
+        no_documents = np.zeros((n_grades, 1), dtype=np.intp)  # of any grade
+        return float(self.values_of_grade_counts(no_documents)[0])
 
     def upper_bound(self) -> Bound:
         """Return the largest difference over all grades, and grades that attain it."""
+        # All unjudged documents may be relevant
         n_documents = len(self.documents)
         values, counts = self._maximize_under_limits(np.array([n_documents]))
-        # The first counts[l] documents have grade l + 1 or higher
+        # Documents are sorted by weight: the first counts_of_grades[l] have grade l + 1 or higher
         counts_of_grades = counts[:, 0]
         n_relevant = counts_of_grades[0]
-        places = np.arange(n_relevant)
-        grade_of_place = (counts_of_grades > places[:, None]).sum(axis=1)
-        names = self.documents[:n_relevant]
-        return Bound(float(values[0]), dict(zip(names, grade_of_place.tolist(), strict=True)))
+        positions = np.arange(n_relevant)
+        grades = (counts_of_grades > positions[:, None]).sum(axis=1)
+        relevant_documents = self.documents[:n_relevant]
+        return Bound(float(values[0]), dict(zip(relevant_documents, grades.tolist(), strict=True)))
 
-    def largest_values_by_count(self, limit: int) -> Array:
+    def largest_values_by_n_relevant(self, max_relevant: int) -> Array:
         """Return the largest difference with at most c relevant unjudged documents."""
-        limits = np.arange(min(limit, len(self.documents)) + 1)
+        # Entry c: the largest value if at most c unjudged documents are relevant
+        limits = np.arange(min(max_relevant, len(self.documents)) + 1)
         blocks = []
         for start in range(0, len(limits), LIMITS_AT_ONCE):
-            values, _ = self._maximize_under_limits(limits[start : start + LIMITS_AT_ONCE])
-            blocks.append(values)
+            largest_values, _ = self._maximize_under_limits(limits[start : start + LIMITS_AT_ONCE])
+            blocks.append(largest_values)
         return np.concatenate(blocks)
 
     def negated(self) -> NDCGQuery:
         """Return the query with the runs exchanged."""
+        # nDCG is a gain divided by the ideal gain, which keeps its sign. Weights stay sorted
         return replace(
             self,
             judged_gain=-self.judged_gain,
@@ -111,19 +115,22 @@ class NDCGQuery:
 
     def effects_of_documents(self) -> dict[str, float]:
         """Return |weight| · largest gain / ideal gain with its sign: the order of MTC."""
-        largest_gain = float(self.gain_steps.sum())
+        # About the change of nDCG if a document has the highest grade: its weight (discount) times
+        # the gain of that grade, by the ideal gain of the judged documents
+        gain_of_highest_grade = float(self.gain_steps.sum())
         ideal_gain = float(self.gain_steps @ self.ideal_discount_sums[:, 0])
         if ideal_gain == 0.0:
-            ideal_gain = largest_gain
-        effects = self.weights * (largest_gain / ideal_gain)
+            ideal_gain = gain_of_highest_grade
+        effects = self.weights * (gain_of_highest_grade / ideal_gain)
         return dict(zip(self.documents, effects.tolist(), strict=True))
 
-    def values_of_counts(self, counts: NDArray[np.intp]) -> Array:
+    def values_of_grade_counts(self, counts: NDArray[np.intp]) -> Array:
         """Return differences if the first c_l unjudged documents have grade l or higher.
 
         Counts have the shape (n_grades, n); a difference without any relevant document is 0.
         """
-        # Difference of the discounted gains of two runs (or that of one), by the ideal gain
+        # counts[l]: the first counts[l] unjudged documents have grade l + 1 or higher. Value: the
+        # difference of the discounted gains of two runs (or that of one), by the ideal gain
         grade = np.arange(len(self.gain_steps))[:, None]
         gain = self.judged_gain + self.gain_steps @ self.sums_of_first_weights[counts]
         ideal_gain = self.gain_steps @ self.ideal_discount_sums[grade, counts]
@@ -141,25 +148,28 @@ class NDCGQuery:
         counts : ndarray of shape (n_grades, n_limits)
             Counts c_1 ≥ … ≥ c_G that attain them.
         """
+        # Largest nDCG (difference) if at most limits[i] unjudged documents are relevant, and the
+        # counts of documents of each grade or higher that reach it.
         # Start: no unjudged document is relevant, or one if the ideal gain would be 0
         counts = np.zeros((len(self.gain_steps), len(limits)), dtype=np.intp)
-        no_judged_is_relevant = self.n_judged_from_grade[0] == 0
+        no_judged_is_relevant = self.n_judged_of_grade_or_higher[0] == 0
         if no_judged_is_relevant:
             counts[0] = np.minimum(limits, 1)
-        values = self.values_of_counts(counts)
+        values = self.values_of_grade_counts(counts)
 
         # Gain and ideal gain of every count of every grade, shape (n_grades, 1, n_counts)
         gains = (self.gain_steps[:, None] * self.sums_of_first_weights)[:, None, :]
         ideal_gains = (self.gain_steps[:, None] * self.ideal_discount_sums)[:, None, :]
         for _ in range(MAX_STEPS):
-            # Dinkelbach's iteration: maximize gain − λ · ideal gain, λ being the best value so far
+            # Dinkelbach's iteration for a ratio: maximize gain − λ · ideal gain, where λ is the
+            # best ratio so far; the maximum is positive only if some ratio is better
             n_counts = self._n_useful_counts(values)
             best_value = values[:, None]
             objective = gains[..., :n_counts] - best_value * ideal_gains[..., :n_counts]
             if no_judged_is_relevant and len(self.weights):
                 objective[0, :, 0] = -np.inf  # the ideal gain of no document is 0
-            candidates = best_nested_counts(objective, np.minimum(limits, n_counts - 1))
-            candidate_values = self.values_of_counts(candidates)
+            candidates = best_counts_of_grades(objective, np.minimum(limits, n_counts - 1))
+            candidate_values = self.values_of_grade_counts(candidates)
             is_better = candidate_values > values
             if not is_better.any():
                 break
@@ -177,16 +187,17 @@ class NDCGQuery:
         n_documents = len(self.weights)
         if values.min() < 0.0:
             return n_documents + 1
-        # Documents without a positive weight only enlarge the ideal gain
+        # If the value is positive, documents without a positive weight only lower it: they enlarge
+        # the ideal gain
         n_positive = int((self.weights > 0.0).sum())
         return min(max(n_positive, 1), n_documents) + 1
 
 
-def best_nested_counts(objective: Array, limits: Indices) -> NDArray[np.intp]:
+def best_counts_of_grades(objective: Array, limits: Indices) -> NDArray[np.intp]:
     """Return limit ≥ c_1 ≥ … ≥ c_G with the largest sum of ``objective[l, c_l]``.
 
-    Running maxima from the highest grade down: after grade l, ``total[c]`` is the largest sum over
-    the grades l … G with c_l ≤ c, and ``arguments[l, c]`` the c_l that attains it.
+    Running maxima from the highest grade down: ``best_total[c]`` of grade l is the largest sum over
+    the grades l … G with c_l ≤ c, and ``best_count_up_to[l, c]`` the c_l that attains it.
 
     Parameters
     ----------
@@ -195,9 +206,12 @@ def best_nested_counts(objective: Array, limits: Indices) -> NDArray[np.intp]:
     limits : ndarray of shape (n_limits,)
         Largest c_1.
     """
+    # For each limit i maximize the sum of objective[l, i, c_l] over the grades l, where the count
+    # c_l of documents of grade l or higher falls with l: limits[i] ≥ c_0 ≥ c_1 ≥ …
     n_grades, n_limits, n_counts = objective.shape
 
-    # From the highest grade down: the best count of each grade among 0, …, c, for all c
+    # From the highest grade down: the best count of each grade among 0, …, c, for all c. `total` is
+    # the objective of a grade plus the best total of all higher grades
     best_count_up_to = np.empty(objective.shape, dtype=np.intp)
     positions = np.arange(n_counts)
     total = objective[-1]
@@ -234,6 +248,7 @@ def ndcg_query(query: RankedQuery, k: int | None, gains: Array) -> NDCGQuery:
         k = len(query.judgments) + len(query.unjudged()) + query.n_pool
     ranks = np.arange(1, k + 1)
     discounts = 1.0 / np.log2(ranks + 1)
+    # Discount of a document in the first run minus that in the second run
     weight_of_document = weights_of_documents(query, discounts)
     gain_of_grade = gains.tolist()
     judged_gain = 0.0
@@ -241,6 +256,7 @@ def ndcg_query(query: RankedQuery, k: int | None, gains: Array) -> NDCGQuery:
         if document in query.judgments:
             judged_gain += weight * gain_of_grade[int(query.judgments[document])]
 
+    # Unjudged documents, first those that change the gain, then those that change the ideal gain
     unjudged = [name for name in weight_of_document if name not in query.judgments]
     unjudged += _unjudged_after(query, k, weight_of_document)
     weights = np.array([weight_of_document.get(name, 0.0) for name in unjudged])
@@ -251,7 +267,7 @@ def ndcg_query(query: RankedQuery, k: int | None, gains: Array) -> NDCGQuery:
         judged_gain=judged_gain,
         weights=weights[largest_first],
         documents=[unjudged[index] for index in largest_first.tolist()],
-        n_judged_from_grade=(judged_grades >= grades[:, None]).sum(axis=1),
+        n_judged_of_grade_or_higher=(judged_grades >= grades[:, None]).sum(axis=1),
         gain_steps=np.diff(gains),
         discounts=discounts,
     )
@@ -264,6 +280,7 @@ def _unjudged_after(
 
     k of them are enough to saturate it.
     """
+    # Documents below the cut-off k of all runs change only the ideal gain, so at most k count
     documents = query.pool_documents(k)
     longest = max(len(ranking) for ranking in query.rankings)
     if longest > k:

@@ -60,16 +60,19 @@ class RankedQuery(NamedTuple):
 
 
 class UnjudgedQuery(Protocol):
-    """A metric of one run, or the difference of two runs, as a function of unknown grades."""
+    """A metric of one run, or the difference of two runs, as a function of unknown grades.
 
-    def value_if_none_relevant(self) -> float:
+    "Value" in the names of the methods means this metric or difference.
+    """
+
+    def value_if_no_unjudged_relevant(self) -> float:
         """Return the value if no unjudged document is relevant."""
 
     def upper_bound(self) -> Bound:
         """Return the largest value over all grades."""
 
-    def largest_values_by_count(self, limit: int) -> Array:
-        """Return the largest value with at most c relevant unjudged documents, c = 0 … limit.
+    def largest_values_by_n_relevant(self, max_relevant: int) -> Array:
+        """Return the largest value with at most c relevant ones, c = 0 … max_relevant.
 
         The array may be shorter if further documents change nothing.
         """
@@ -83,8 +86,9 @@ class UnjudgedQuery(Protocol):
 
 def lower_bound(query: UnjudgedQuery) -> Bound:
     """Return the smallest value over all grades."""
-    bound = query.negated().upper_bound()
-    return Bound(-bound.value, bound.grades)
+    # min f = −max(−f)
+    bound_of_negated = query.negated().upper_bound()
+    return Bound(-bound_of_negated.value, bound_of_negated.grades)
 
 
 @dataclass(frozen=True)
@@ -108,24 +112,25 @@ class LinearQuery:
     documents: list[str]
     min_relevant_grade: int
 
-    def value_if_none_relevant(self) -> float:
+    def value_if_no_unjudged_relevant(self) -> float:
         """Return the value if no unjudged document is relevant."""
         return self.judged_value
 
     def upper_bound(self) -> Bound:
         """Return the largest value: documents with a positive weight are relevant."""
+        # Unjudged documents whose relevance raises the value are relevant, all others are not
         is_relevant = self.weights > 0.0
-        names = [self.documents[index] for index in np.flatnonzero(is_relevant)]
+        relevant_documents = [self.documents[index] for index in np.flatnonzero(is_relevant)]
         value = self.judged_value + float(self.weights[is_relevant].sum())
-        return Bound(value, dict.fromkeys(names, self.min_relevant_grade))
+        return Bound(value, dict.fromkeys(relevant_documents, self.min_relevant_grade))
 
-    def largest_values_by_count(self, limit: int) -> Array:
+    def largest_values_by_n_relevant(self, max_relevant: int) -> Array:
         """Return the largest value with at most c relevant unjudged documents."""
-        # With c = 0 … limit relevant documents these are the ones of largest weight
+        # Entry c: the c unjudged documents of largest weight are relevant
         positive_weights = self.weights[self.weights > 0.0]
-        largest_weights = np.sort(positive_weights)[::-1][:limit]
-        gains = np.concatenate([[0.0], np.cumsum(largest_weights)])
-        return self.judged_value + gains
+        largest_weights = np.sort(positive_weights)[::-1][:max_relevant]
+        gain_of_n_relevant = np.concatenate([[0.0], np.cumsum(largest_weights)])
+        return self.judged_value + gain_of_n_relevant
 
     def negated(self) -> LinearQuery:
         """Return the query with the sign of the value reversed."""
@@ -165,25 +170,26 @@ class FirstRelevantQuery:
     documents: list[str]
     min_relevant_grade: int
 
-    def value_if_none_relevant(self) -> float:
+    def value_if_no_unjudged_relevant(self) -> float:
         """Return the value if no unjudged document is relevant."""
-        return float(self.values_without_unjudged @ self.signs)
+        return float(self.values_without_unjudged @ self.signs)  # signs (1, −1): of two runs
 
     def upper_bound(self) -> Bound:
         """Return the largest value over no and one relevant document."""
-        values = self._values_with_each_document()
-        best = int(np.argmax(values))
-        if best == 0:  # no document is relevant
-            return Bound(float(values[0]), {})
-        document = self.documents[best - 1]
-        return Bound(float(values[best]), {document: self.min_relevant_grade})
+        # The metric depends on the first relevant document only, so one unjudged relevant document
+        # is enough for the largest value, if any raises it
+        value_without = self.value_if_no_unjudged_relevant()
+        values_with = self._values_with_one_relevant()
+        if values_with.max(initial=-np.inf) <= value_without:
+            return Bound(value_without, {})
+        best = int(np.argmax(values_with))
+        return Bound(float(values_with[best]), {self.documents[best]: self.min_relevant_grade})
 
-    def largest_values_by_count(self, limit: int) -> Array:
+    def largest_values_by_n_relevant(self, max_relevant: int) -> Array:
         """Return the values with no and with one relevant document."""
-        values = self._values_with_each_document()
-        value_without = values[0]
-        best_value = values.max()
-        return np.array([value_without, best_value])[: limit + 1]
+        value_without = self.value_if_no_unjudged_relevant()
+        best_value = self._values_with_one_relevant().max(initial=value_without)
+        return np.array([value_without, best_value])[: max_relevant + 1]
 
     def negated(self) -> FirstRelevantQuery:
         """Return the query with the sign of the value reversed."""
@@ -197,16 +203,15 @@ class FirstRelevantQuery:
 
     def effects_of_documents(self) -> dict[str, float]:
         """Return the change that each unjudged document alone would make."""
-        values = self._values_with_each_document()[1:]
-        changes = values - self.value_if_none_relevant()
+        changes = self._values_with_one_relevant() - self.value_if_no_unjudged_relevant()
         return dict(zip(self.documents, changes.tolist(), strict=True))
 
-    def _values_with_each_document(self) -> Array:
-        """Values without and with each unjudged document, shape (1 + n_unjudged,)."""
-        values_with_document = np.maximum(self.values_without_unjudged, self.values_if_first)
-        values_of_runs = np.vstack([self.values_without_unjudged, values_with_document])
-        signed_sums: Array = values_of_runs @ self.signs  # difference of two runs
-        return signed_sums
+    def _values_with_one_relevant(self) -> Array:
+        """Value if only this unjudged document is relevant, for each, shape (n_unjudged,)."""
+        # An unjudged document counts if it is above the first judged relevant one
+        values_of_runs = np.maximum(self.values_without_unjudged, self.values_if_first)
+        values: Array = values_of_runs @ self.signs  # signs (1, −1): the difference of two runs
+        return values
 
 
 @dataclass(frozen=True)
@@ -240,24 +245,29 @@ class AveragePrecisionQuery:
     min_relevant_grade: int
     sign: float = 1.0
 
-    def value_if_none_relevant(self) -> float:
+    def value_if_no_unjudged_relevant(self) -> float:
         """Return the value if no unjudged document is relevant."""
-        return float(self._values_by_count()[0])
+        return float(self._values_by_n_relevant()[0])
 
     def upper_bound(self) -> Bound:
         """Return the largest value over the number of relevant documents."""
-        values = self._values_by_count()
-        best_count = int(np.argmax(values))
+        # With c relevant unjudged documents AP is largest if they are the highest ones, and its
+        # negative is largest if they are the lowest ones
+        values = self._values_by_n_relevant()
+        best_n_relevant = int(np.argmax(values))
         documents = self.documents
-        if self.sign < 0:
+        is_negated = self.sign < 0
+        if is_negated:
             documents = documents[::-1]
-        relevant_documents = documents[:best_count]
+        relevant_documents = documents[:best_n_relevant]
         grades = dict.fromkeys(relevant_documents, self.min_relevant_grade)
-        return Bound(float(values[best_count]), grades)
+        return Bound(float(values[best_n_relevant]), grades)
 
-    def largest_values_by_count(self, limit: int) -> Array:
+    def largest_values_by_n_relevant(self, max_relevant: int) -> Array:
         """Return the largest value with at most c relevant unjudged documents."""
-        return np.maximum.accumulate(self._values_by_count())[: limit + 1]
+        # Entry c: the largest value with exactly 0, …, c relevant documents
+        largest_values = np.maximum.accumulate(self._values_by_n_relevant())
+        return largest_values[: max_relevant + 1]
 
     def negated(self) -> AveragePrecisionQuery:
         """Return the query with the sign of the value reversed."""
@@ -272,29 +282,35 @@ class AveragePrecisionQuery:
 
     def effects_of_documents(self) -> dict[str, float]:
         """Return the change that each unjudged document alone would make."""
-        value_without = self.value_if_none_relevant()
+        value_without = self.value_if_no_unjudged_relevant()
         changes = {}
         for document, place in zip(self.documents, self.places, strict=True):
             value_with = self.sign * self._average_precision(np.array([place]))
             changes[document] = value_with - value_without
         return changes
 
-    def _values_by_count(self) -> Array:
+    def _values_by_n_relevant(self) -> Array:
         """Values with c relevant documents, the highest (or lowest) ones, for all c."""
+        # Entry c: the largest value with exactly c relevant unjudged documents, the highest ones,
+        # or the lowest ones if the sign is reversed
         places = self.places
-        if self.sign < 0:
-            places = places[::-1]  # relevant documents at low places give the smallest value
-        values = [self._average_precision(places[:c]) for c in range(len(places) + 1)]
+        is_negated = self.sign < 0
+        if is_negated:
+            places = places[::-1]
+        values = [
+            self._average_precision(places[:n_relevant]) for n_relevant in range(len(places) + 1)
+        ]
         return self.sign * np.array(values)
 
     def _average_precision(self, relevant_places: Indices) -> float:
         """Average precision if the unjudged documents at these places are relevant."""
+        # AP if the unjudged documents at these places are relevant, besides the judged ones
         n_relevant = self.n_relevant + len(relevant_places)
         if n_relevant == 0:
             return 0.0
         is_relevant = self.is_relevant.copy()
-        n_places = len(is_relevant)
-        is_relevant[relevant_places[relevant_places < n_places]] = 1.0
+        is_above_cutoff = relevant_places < len(is_relevant)
+        is_relevant[relevant_places[is_above_cutoff]] = 1.0
         ranks_of_relevant = 1 + np.flatnonzero(is_relevant)
         relevant_so_far = np.arange(1, len(ranks_of_relevant) + 1)
         precisions = relevant_so_far / ranks_of_relevant
@@ -305,6 +321,7 @@ def weights_of_documents(
     query: RankedQuery, weight_of_place: Array, signs: Iterable[float] = (1.0, -1.0)
 ) -> dict[str, float]:
     """Return the signed sum of the weights of each document's places in the runs."""
+    # A document has the weight of its place in the first run minus that in the second run
     weights: dict[str, float] = {}
     for sign, ranking in zip(signs, query.rankings, strict=False):
         signed_weights = (sign * weight_of_place).tolist()
@@ -318,7 +335,7 @@ def linear_query(
 ) -> LinearQuery:
     """Return the problem of a metric that is a weighted sum over relevant documents."""
     weights = weights_of_documents(query, weight_of_place)
-    judged_value = 0.0
+    judged_value = 0.0  # value of the judged relevant documents
     unjudged = []
     for document, weight in weights.items():
         if document not in query.judgments:
@@ -339,6 +356,7 @@ def first_relevant_query(
     values_without_unjudged = np.zeros(n_runs)
     values_if_first = np.zeros((len(unjudged), n_runs))
     for run, ranking in enumerate(query.rankings):
+        # value: of the metric if the first relevant document is at this place
         for document, value in zip(ranking, value_of_place.tolist(), strict=False):
             if document in index_of_unjudged:
                 values_if_first[index_of_unjudged[document], run] = value

@@ -93,7 +93,7 @@ def describe_groups(
     return {
         "names": [scored.group_name(group) for group in listed],
         "sizes": scored.groups.sizes[listed].tolist(),
-        "pairs": scored.counts.differing[listed].tolist(),
+        "pairs": scored.counts.different_y[listed].tolist(),
         "values": [short_numbers(result.values[listed]) for result in results if result.has_mean],
         "total": scored.groups.n_groups,
     }

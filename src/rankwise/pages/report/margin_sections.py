@@ -65,7 +65,7 @@ class Margins:
 
 def find_margins(scored: ScoredItems, rng: np.random.Generator) -> Margins:
     """Differences of the predicted scores of pairs, at most `MAX_PAIRS` of them."""
-    n_pairs = int(scored.counts.differing.sum())
+    n_pairs = int(scored.counts.different_y.sum())
     differences = np.empty(0)
     if n_pairs:
         better, worse = draw_pairs(scored.y, scored.groups.codes, MAX_PAIRS, rng)

@@ -34,7 +34,7 @@ def subtitle(model_parts: ModelParts, scored: ScoredItems) -> str:
 
 def headline(scored: ScoredItems, baselines: list[Baseline]) -> str:
     """The shares of correctly and wrongly ordered pairs, and a question if no pair is wrong."""
-    n_pairs = int(scored.counts.differing.sum())
+    n_pairs = int(scored.counts.different_y.sum())
     n_wrong = int(scored.counts.discordant.sum())
     n_tied = int(scored.counts.tied_scores.sum())
     dropped_sentence = _describe_dropped_items(scored.n_unscored)

@@ -118,7 +118,7 @@ def _describe_data(scored: ScoredItems) -> dict[str, str]:
         "items": f"{len(scored.y):,}",
         "groups": n_groups,
         "items per group": f"{sizes.min():,} to {sizes.max():,}, median {np.median(sizes):,g}",
-        "pairs with different true scores": f"{int(scored.counts.differing.sum()):,}",
+        "pairs with different true scores": f"{int(scored.counts.different_y.sum()):,}",
         "true scores": f"{scored.y.min():,g} to {scored.y.max():,g}",
         "items without true score, dropped": f"{scored.n_unscored:,}",
     }
