@@ -119,7 +119,7 @@ def test_the_best_candidate_is_the_largest_gain_then_the_simplest_model(data):
     keys = [(g, *(signs * row)) for g, row in zip(gain, table.table, strict=True)]
     assert keys[at] == max(keys)
     for name in names:
-        line = table.line(at, name)
+        line = table.line_through(at, name)
         assert at in line
         np.testing.assert_array_equal(table.table[line, names.index(name)], axes[name])
         others = [k for k, other in enumerate(names) if other != name]

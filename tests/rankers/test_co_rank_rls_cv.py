@@ -191,7 +191,9 @@ def test_choice_of_nu_at_the_edge_warns_unless_it_is_zero(nus, warns, monkeypatc
         error[:, best] = 0.0
         return error.reshape(5, len(nus), 1), np.arange(5)
 
-    monkeypatch.setattr("rankwise.model_selection.candidate_evaluation.score_groups", scores)
+    monkeypatch.setattr(
+        "rankwise.model_selection.candidate_evaluation.evaluate_held_out_scores", scores
+    )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         CoRankRLSCV([0.1], nus=nus, views=COLUMNS).fit(X, y, groups)

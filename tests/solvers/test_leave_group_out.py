@@ -260,7 +260,7 @@ def test_comparisons_that_alone_teach_something_are_left_out_at_any_alpha():
     winner, loser = np.array([0, 0, 2, 4]), np.array([1, 1, 3, 5])
     X, graph = np.eye(16), PairGraph(winner, loser, n_items=16)
     members = [np.array(some) for some in ([0], [0, 1], [2])]
-    units = HoldOutUnits("comparisons", members, of_edges=True)
+    units = HoldOutUnits("comparisons", members, members_are_edges=True)
     found = RankRLS().hold_out_task(X, graph).coefficients_without(units, np.array([1e-30, 1e-3]))
     assert np.isfinite(found).all()  # whether or not rounding makes a system singular
     for k, some in enumerate(members):

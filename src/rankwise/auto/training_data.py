@@ -26,7 +26,7 @@ from rankwise.losses import SquaredLoss
 from rankwise.metrics import Metric
 from rankwise.metrics.by_group import GroupedRelevance, check_scoring
 from rankwise.metrics.grades import are_grades
-from rankwise.model_selection.candidate_evaluation import score_groups
+from rankwise.model_selection.candidate_evaluation import evaluate_held_out_scores
 from rankwise.model_selection.folds import Folds, fold_of_item, make_folds
 from rankwise.preprocessing.group_scaling import scale_in_groups
 from rankwise.rankers.ranking_problem import ranking_loss
@@ -271,7 +271,7 @@ class HoldOut:
         if self.graph.has_relevance:
             by_unit = self._relevance_by_unit.evaluate(metric, columns)
         else:
-            by_unit, _ = score_groups(self.graph, columns, self.folds, metric)
+            by_unit, _ = evaluate_held_out_scores(self.graph, columns, self.folds, metric)
         return by_unit.reshape(len(by_unit), *scores.shape[1:])
 
     @cached_property

@@ -42,7 +42,7 @@ from rankwise.model_selection.candidate_evaluation import CrossValidationResult,
 from rankwise.model_selection.candidate_grid import CandidateGrid, default_alphas
 from rankwise.model_selection.conformal import held_out_gaps
 from rankwise.model_selection.folds import EXACT_FOLDS, REFIT_FOLDS, Folds, make_folds, read_splits
-from rankwise.model_selection.shortcuts import check_rest, cross_val_scores
+from rankwise.model_selection.shortcuts import check_pairs_remain, cross_val_scores
 from rankwise.runtime.progress import track
 from rankwise.solvers.least_squares import IterationLimits
 from rankwise.validation import check_alphas, check_option
@@ -216,12 +216,12 @@ class DyadicTask(TableTask):
         else:
             return self._refit_folds(alphas, cv)
         n_rows, _ = self.problem.loss.shape
-        check_rest(n_rows > 1)
+        check_pairs_remain(n_rows > 1)
         return HeldOutTable(scores, f"leave-{self._row_name}-out", n_rows, refits=False)
 
     def _leave_one_column_out(self, alphas: Array) -> HeldOutTable:
         _, n_columns = self.problem.loss.shape
-        check_rest(n_columns > 2)  # two columns to compare remain
+        check_pairs_remain(n_columns > 2)  # two columns to compare remain
         scores = self.problem.leave_column_out_scores(alphas)
         return HeldOutTable(scores, f"leave-{self._column_name}-out", n_columns, refits=False)
 
@@ -231,7 +231,7 @@ class DyadicTask(TableTask):
         """Models without each fold of rows, and of these the ones without each column."""
         problem = self.problem
         n_rows, n_columns = problem.loss.shape
-        check_rest(n_columns > 2)  # two columns to compare remain
+        check_pairs_remain(n_columns > 2)  # two columns to compare remain
         all_columns = np.arange(n_columns)
         folds = _make_folds_of_side(cv, n_rows, EXACT_FOLDS)
         scores = np.empty((n_rows, n_columns, len(alphas)))
@@ -291,7 +291,7 @@ def _fill_scores_of_refits(
     scored_cells = np.ix_(scored_rows, scored_columns)
 
     train_problem = problem.subset(train_rows, train_columns)
-    check_rest(train_problem.loss.n_pairs > 0)
+    check_pairs_remain(train_problem.loss.n_pairs > 0)
     coef_per_alpha = train_problem.solve(alphas).coef
     # The functions of a side are its features, or its kernel values to the training items.
     row_functions = problem.rows.functions_at(scored_rows, train_rows)

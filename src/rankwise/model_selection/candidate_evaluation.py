@@ -50,7 +50,7 @@ from rankwise.runtime.progress import track
 from rankwise.runtime.threads import single_threaded
 
 
-def score_groups(
+def evaluate_held_out_scores(
     graph: PreferenceGraph, held_out: Array, folds: Folds, metric: Metric
 ) -> tuple[Array, Labels]:
     """Evaluate a metric in each group, or in each part of a group that lies in one fold.
@@ -77,18 +77,23 @@ def score_groups(
         Labels of the groups.
     """
     fold = fold_of_item(folds, graph.n_items)
-    if not graph.has_relevance:
+    if not graph.has_relevance:  # explicit preferences
         error = graph.disagreement(held_out[:, 0], fold)
         return from_disagreement(metric, error)[:, :, None], graph.group_labels
     if not np.isfinite(held_out).all():
         raise ValueError("held-out scores overflow; scale the features, or use larger alphas.")
-    keys, codes = np.unique(graph.groups * len(folds) + fold, return_inverse=True)
     y = graph.y.reshape(graph.n_items, -1)
-    if is_pooled(metric):
+    if is_pooled(metric):  # one value for all groups and folds
         groups = Groups(graph.groups, graph.group_labels)
         return pooled_metric(metric, y, groups, graph.item_weights, held_out), ALL_ITEMS
-    values = metric_by_group(metric, y, Groups(codes, keys), graph.item_weights, held_out)
-    return values, graph.group_labels[keys // len(folds)]
+
+    # Scores of different folds come from different models, so a group is evaluated by fold
+    n_folds = len(folds)
+    part_keys, part_of_item = np.unique(graph.groups * n_folds + fold, return_inverse=True)
+    parts_of_groups = Groups(part_of_item, part_keys)
+    values = metric_by_group(metric, y, parts_of_groups, graph.item_weights, held_out)
+    group_of_part = part_keys // n_folds
+    return values, graph.group_labels[group_of_part]
 
 
 ALL_ITEMS: Labels = np.array(["all items"])  # label of the value of a pooled metric
@@ -158,7 +163,7 @@ class CrossValidationResult:
         int
             Position in `candidates`.
         """
-        gain = self.overall(metric)
+        gain = self.overall(metric)  # one for each candidate
         if not metric.greater_is_better:
             gain = -gain
         check_defined(metric, gain)
@@ -177,7 +182,7 @@ class CrossValidationResult:
         ndarray of int, shape (n_outputs,)
             Positions in `candidates`.
         """
-        gain = nanmean(self.by_group[metric.name])
+        gain = nanmean(self.by_group[metric.name])  # (n_candidates, n_outputs)
         if not metric.greater_is_better:
             gain = -gain
         check_defined(metric, gain)
@@ -213,25 +218,26 @@ class CrossValidationResult:
         fixed : dict
             Values of the other parameters.
         """
+        # Of the candidates only those that differ from the best one in the first parameter alone
         best = self.best(metric)
-        name = next(iter(self.candidates.axes))
-        line = self.candidates.line(best, name)
-        fixed = self.candidates[best]
-        del fixed[name]
+        first_parameter = next(iter(self.candidates.axes))
+        line = self.candidates.line_through(best, first_parameter)
+        fixed_parameters = self.candidates[best]
+        del fixed_parameters[first_parameter]
         predictions = self.predictions
         if predictions is not None:
             predictions = predictions[:, :, line]
-        error = self.standard_error
-        if error is not None:
-            error = error[line]
+        standard_error = self.standard_error
+        if standard_error is not None:
+            standard_error = standard_error[line]
         result = replace(
             self,
-            candidates=CandidateGrid({name: self.candidates.axes[name]}),
+            candidates=CandidateGrid({first_parameter: self.candidates.axes[first_parameter]}),
             by_group={key: values[:, line] for key, values in self.by_group.items()},
             predictions=predictions,
-            standard_error=error,
+            standard_error=standard_error,
         )
-        return result, fixed
+        return result, fixed_parameters
 
 
 @single_threaded
@@ -294,7 +300,7 @@ def cross_validate_candidates(
     values: Mapping[str, ArrayLike | None] = dict.fromkeys(task.parameters)
     if candidates is not None:
         values = candidates
-    if time is not None:
+    if time is not None:  # train on earlier groups, evaluate on later ones
         target = read_y(y, groups, sample_weight, X=X, allow_nan=task.rows is not None)
         return forward_validation(estimator, X, target, time, task.candidates(**values), metrics)
     return evaluate_task(task, values, cv, metrics)
@@ -330,7 +336,7 @@ def evaluate_candidates(
     metrics: Sequence[Metric],
 ) -> CrossValidationResult:
     """Hold out the folds of a plan, and evaluate the metrics in each group."""
-    if plan.name == PAIR:
+    if plan.name == PAIR:  # leave-pair-out
         error = _leave_pair_out_error(task, candidates, metrics)
         by_group = {metric.name: from_disagreement(metric, error) for metric in metrics}
         labels = task.graph.group_labels
@@ -354,7 +360,9 @@ def evaluate_candidates(
     scores = task.held_out(plan.folds, candidates)
     by_group = {}
     for metric in metrics:
-        by_group[metric.name], labels = score_groups(task.graph, scores, plan.folds, metric)
+        by_group[metric.name], labels = evaluate_held_out_scores(
+            task.graph, scores, plan.folds, metric
+        )
     refits = task.refits_folds(n_folds)
     predictions = by_row(task, scores)
     return CrossValidationResult(
@@ -383,8 +391,9 @@ def _leave_pair_out_error(
                 f"{', '.join(PAIRWISE)}, or a number of folds."
             )
         if metric.name == "auc":
-            metric(pairs.scores, pairs.scores)  # refuses scores of more than two levels
-    return pairs.disagreement(candidates.axes["alpha"]).T[None]
+            metric(pairs.y, pairs.y)  # refuses y of more than two levels
+    error = pairs.disagreement(candidates.axes["alpha"])  # (n_outputs, n_candidates)
+    return error.T[None]  # of one "group"
 
 
 class _HeldOutEdges(NamedTuple):
@@ -406,23 +415,27 @@ def _hold_out_edges(task: HoldOutTask, candidates: CandidateGrid, folds: Folds) 
     """Evaluate the candidates on each fold of edges."""
     edges = task.graph.pairs()
     error = np.empty((len(folds), len(candidates), 1))
-    is_wrong = np.full((edges.n_pairs, len(candidates)), np.nan, dtype=np.float32)
+    wrong_shares = np.full((edges.n_pairs, len(candidates)), np.nan, dtype=np.float32)
     for k, test_edges in enumerate(track(folds, "refitting without a fold of edges")):
         train_edges = np.delete(np.arange(edges.n_pairs), test_edges)
+        # Scores of all items by models that were trained on these edges
         scores = task.from_edges(edges.with_edges(train_edges), candidates)
         error[k, :, 0] = edges.with_edges(test_edges).disagreement(scores, pooled=True)[0]
-        is_wrong[test_edges] = _wrong_shares(edges, test_edges, scores)
+        wrong_shares[test_edges] = _wrong_shares(edges, test_edges, scores)
+    # Standard errors allow for edges that share items
     items = ComparedItems(edges.winner, edges.loser)
-    standard_error = errors_of_means(is_wrong, edges.preference_weight, items)
+    standard_error = errors_of_means(wrong_shares, edges.preference_weight, items)
     return _HeldOutEdges(error, standard_error)
 
 
 def _wrong_shares(edges: PairGraph, rows: Indices, scores: Array) -> Array:
     """1 for each misordered edge, 1/2 for equal scores, and NaN for a tie, by candidate."""
     difference = scores[edges.winner[rows]] - scores[edges.loser[rows]]
-    is_wrong = 0.5 - 0.5 * np.sign(difference)
-    is_wrong[edges.magnitude[rows] == 0] = np.nan
-    return np.asarray(is_wrong)
+    # 1 for each misordered edge, 1/2 for equal scores
+    wrong_share = 0.5 - 0.5 * np.sign(difference)
+    is_tie = edges.magnitude[rows] == 0  # no side is right
+    wrong_share[is_tie] = np.nan
+    return np.asarray(wrong_share)
 
 
 def _predict_later_blocks(
@@ -438,10 +451,11 @@ def _predict_later_blocks(
     """
     predictions = np.full((len(target.y), target.y[0].size, len(candidates)), np.nan)
     for k in track(range(1, len(blocks)), "training on earlier blocks"):
+        # Of the data up to block k hold out that block
         rows = np.sort(np.concatenate(blocks[: k + 1]))
         task = learner.hold_out_task(take_rows(X, rows), target.take(rows))
         row_of_item = rows
-        if task.rows is not None:
+        if task.rows is not None:  # rows without y are no items
             row_of_item = rows[task.rows]
         test_items = np.flatnonzero(np.isin(row_of_item, blocks[k]))
         predictions[row_of_item[test_items]] = task.held_out([test_items], candidates)[test_items]
@@ -484,7 +498,7 @@ def forward_validation(
     labels = later.groups.labels
     by_group = {}
     for metric in metrics:
-        if is_pooled(metric):
+        if is_pooled(metric):  # one value for all items
             evaluate = pooled_metric
             labels = ALL_ITEMS
         else:

@@ -75,12 +75,12 @@ class CandidateGrid:
             best_candidates = best_candidates[is_simplest]
         return int(best_candidates[0])
 
-    def line(self, index: int, name: str) -> Indices:
+    def line_through(self, index: int, name: str) -> Indices:
         """Candidates that differ from the one at `index` in the parameter `name` only."""
         column = list(self.axes).index(name)
         other_parameters = np.delete(self.table, column, axis=1)
-        has_same_values = (other_parameters == other_parameters[index]).all(axis=1)
-        return np.flatnonzero(has_same_values)
+        has_same_other_values = (other_parameters == other_parameters[index]).all(axis=1)
+        return np.flatnonzero(has_same_other_values)
 
 
 def default_alphas(scale: float, decades: tuple[float, float] = ALPHA_DECADES) -> Array:

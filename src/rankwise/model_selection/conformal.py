@@ -64,9 +64,9 @@ def held_out_gaps(y: Array, scores: Array, lists: Indices, grade: float | None =
     else:
         is_requested = y >= grade
 
-    # Distance from the highest score of a list to its highest requested item
+    # Smallest gap from the highest score of a list to the score of a requested item
     gaps_of_requested = np.where(is_requested, gap_to_top(scores, lists), np.inf)
-    smallest_gap = -max_by_list(-gaps_of_requested, lists)
+    smallest_gap = -max_by_list(-gaps_of_requested, lists)  # by list
 
     # Lists without a requested item, or with nothing else, say nothing
     n_requested = np.bincount(lists, is_requested)
@@ -102,5 +102,6 @@ def conformal_quantile(gaps: Array, level: float) -> float:
 
 def in_best_set(scores: Array, lists: Indices, gaps: Array, level: float) -> NDArray[np.bool_]:
     """Whether each item belongs to the prediction set of its list at this level."""
+    # The set holds the items that are no farther from the top than a quantile of held-out gaps
     largest_gap = conformal_quantile(gaps, level)
     return np.asarray(gap_to_top(scores, lists) <= largest_gap)

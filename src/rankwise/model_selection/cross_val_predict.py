@@ -176,7 +176,7 @@ class LeavePairOut:
         several alphas use `blocks`.
         """
         alpha = self._only_alpha("blocks(alpha)")
-        n_items = len(self._pairs.scores)
+        n_items = len(self._pairs.y)
         differences = np.empty((n_items, n_items, *self._shape))
         for rows, differences_of_rows in self.blocks(alpha):
             differences[rows] = differences_of_rows
@@ -296,7 +296,7 @@ def leave_pair_out(
     candidates = task.candidate_alphas(alphas)
     checked_alphas = candidates.axes["alpha"]
     pairs = task.pairs()
-    n_pairs = _count_pairs_with_different_scores(pairs.scores)
+    n_pairs = _count_pairs_with_different_y(pairs.y)
     disagreement = pairs.disagreement(checked_alphas)
     disagreement = disagreement.reshape(*task.output_shape, len(checked_alphas))
     if alphas is None:
@@ -319,13 +319,13 @@ def _number_if_scalar(values: Numbers) -> Numbers | float:
     return number
 
 
-def _count_pairs_with_different_scores(scores: Array) -> NDArray[np.int64]:
+def _count_pairs_with_different_y(y: Array) -> NDArray[np.int64]:
     """Number of pairs with different scores, for each output."""
-    n_items, n_outputs = scores.shape
+    n_items, n_outputs = y.shape
     n_all_pairs = n_items * (n_items - 1) // 2
     n_pairs = np.full(n_outputs, n_all_pairs, dtype=np.int64)
     for output in range(n_outputs):
-        _, level_sizes = np.unique(scores[:, output], return_counts=True)
+        _, level_sizes = np.unique(y[:, output], return_counts=True)
         n_tied_pairs = (level_sizes * (level_sizes - 1) // 2).sum()
         n_pairs[output] -= n_tied_pairs
     if (n_pairs == 0).any():

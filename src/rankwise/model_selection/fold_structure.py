@@ -18,14 +18,16 @@ def _folds_with_all_preferences(
     graph: PreferenceGraph, targets: Array, fold: Indices, is_closed: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
     """For each fold and output: do all items with a preference lie in this fold?"""
+    # Folds outside of which no item has a preference, so nothing remains to learn from. Closed: no
+    # edge joins an item of the fold to one outside
     n_folds = len(is_closed)
     has_preference = _has_preference(graph, targets)
-    # First and last fold with such an item, for each output
+    # First and last fold with an item that has a preference, for each output
     first_fold = np.where(has_preference, fold[:, None], n_folds).min(axis=0)
     last_fold = np.where(has_preference, fold[:, None], -1).max(axis=0)
     is_last_fold = np.arange(n_folds)[:, None] == last_fold
-    there_is_none = first_fold > last_fold
-    contains_all = ((first_fold == last_fold) & is_last_fold) | there_is_none
+    has_no_preferences = first_fold > last_fold
+    contains_all = ((first_fold == last_fold) & is_last_fold) | has_no_preferences
     # If pairs cross a fold, preferences may cancel between folds: the other items must be tied, too
     for k in np.flatnonzero(contains_all.any(axis=1) & ~is_closed):
         other_items = np.flatnonzero(fold != k)
@@ -35,10 +37,11 @@ def _folds_with_all_preferences(
 
 def _has_preference(graph: PreferenceGraph, targets: Array) -> NDArray[np.bool_]:
     """Whether the preferences of each item do not cancel, shape (n_items, n_outputs)."""
-    if graph.is_complete:  # in one list these are the items whose y is not the median
+    if graph.is_complete:  # all pairs of one list: the items whose y is not the median
         y = np.asarray(graph.y).reshape(targets.shape)
         median = np.sort(y, axis=0)[(len(y) - 1) // 2]
         return np.asarray(y != median)
+    # Target of an item: weighted sum of its preferences
     largest_target = np.abs(targets).max(axis=0)
     return np.asarray(np.abs(targets) > RELATIVE_ROUNDING * largest_target)
 
@@ -62,6 +65,7 @@ def closed_folds(graph: PreferenceGraph, folds: Folds) -> NDArray[np.bool_]:
     """For each fold: does no edge leave it?"""
     fold_of_items = fold_of_item(folds, graph.n_items)
     is_closed = np.ones(len(folds), dtype=bool)
+    # A fold is closed if it splits no connected component
     partitions = [graph.components]
     if not graph.has_relevance and graph.group_weight == "groups":
         partitions.append(graph.groups)  # the weight of an edge depends on the others of its group

@@ -178,9 +178,9 @@ class _Choice(NamedTuple):
 
 def _choose(result: CrossValidationResult, metric: Metric, alpha_per_output: bool) -> _Choice:
     """The best candidate, or the best alpha of each output as an array."""
-    means = nanmean(result.by_group[metric.name])
+    means = nanmean(result.by_group[metric.name])  # (n_candidates, n_outputs)
     n_outputs = means.shape[1]
-    if not alpha_per_output or n_outputs == 1:
+    if not alpha_per_output or n_outputs == 1:  # one candidate for all outputs
         index = result.best(metric)
         return _Choice(result.candidates[index], float(result.overall(metric)[index]), [index])
     indices = result.best_per_output(metric)
@@ -226,6 +226,7 @@ def _results_table(
 
     The columns are the values of the first parameter, such as alpha.
     """
+    # The first parameter of the grid is the columns of the scores, the others are the rows
     columns = next(iter(results[0].candidates.axes))
     rows = [
         row
@@ -282,10 +283,11 @@ def _table_rows(
     result: CrossValidationResult, setting: dict[str, object], metric: Metric
 ) -> Iterator[_TableRow]:
     """One row for each combination of the further parameters of a setting."""
+    # A row for each combination of the parameters, without the first one of the grid ("columns")
     columns, column_values = next(iter(result.candidates.axes.items()))
     by_group = result.by_group[metric.name]
     outputs: int | slice = slice(None)
-    if by_group.shape[2] == 1:
+    if by_group.shape[2] == 1:  # one output has no axis
         outputs = 0
     means = nanmean(by_group)
     n_values = len(column_values)
@@ -329,7 +331,8 @@ def warn_at_edge(name: str, candidates: CandidateGrid, scores: Array, best: int)
     value = candidates[best][name]
     if value not in (grid.min(), grid.max()):
         return
-    line = candidates.line(best, name)
+    # Candidates that differ from the best one in this parameter alone
+    line = candidates.line_through(best, name)
     other_scores = scores[line[line != best]]
     if len(other_scores) and (other_scores != scores[best]).all():
         warn_user(

@@ -147,6 +147,7 @@ def seed_error(of_groups: MeanError, arms: list[Array]) -> MeanError:
     arms : list of ndarray of shape (n_seeds, n_groups)
         The values of both arms; an arm with one seed has no variance of seeds.
     """
+    # Adds the variance of the seeds of both arms to the error of the mean difference.
     variance_of_seeds = 0.0
     # Satterthwaite: Σ variance² / degrees of freedom of all components
     squares_over_freedom = _variance_over_freedom(
@@ -174,6 +175,7 @@ def seed_error(of_groups: MeanError, arms: list[Array]) -> MeanError:
 def _interaction_of_seeds_and_groups(values: Array) -> tuple[float, float]:
     """Mean square of the interaction of a two-way layout, and its degrees of freedom."""
     n_seeds, n_groups = values.shape
+    # Residuals of the additive model seed + group, values of shape (n_seeds, n_groups)
     residuals = values - values.mean(axis=1, keepdims=True) - values.mean(axis=0)
     residuals += values.mean()
     degrees_of_freedom = (n_seeds - 1.0) * (n_groups - 1.0)
@@ -232,9 +234,11 @@ def randomization_tests(
     for start in range(0, len(clusters), PAIRS_AT_ONCE):
         block = clusters[start : start + PAIRS_AT_ONCE]
         sums = np.column_stack([pair.sums for pair in block])  # (n_clusters, n_pairs)
+        # Subsets of clusters, whose signs are flipped together
         subset_sums, subset_sizes, n_subsets = _subset_sums_and_sizes(sums, sizes, n_draws)
         tolerance = RELATIVE_ROUNDING * np.abs(sums).sum(axis=0)
-        subset_sums[np.abs(subset_sums) <= tolerance] = 0.0
+        is_rounding_of_zero = np.abs(subset_sums) <= tolerance
+        subset_sums[is_rounding_of_zero] = 0.0
         for sums_of_pair in subset_sums.T:
             subset_means = sums_of_pair / subset_sizes
             tests.append(_test_from_subset_means(subset_means, n_subsets, confidence))
@@ -268,6 +272,7 @@ def _subset_sums_and_sizes(sums: Array, sizes: Array, n_draws: int) -> tuple[Arr
 
     The empty set, which stands for the observed signs, is one of the sets.
     """
+    # One row for each cluster: its sums of all pairs, and its size
     columns = np.column_stack([sums, sizes])
     n_clusters = len(sizes)
     if n_clusters <= ALL_SUBSETS:
@@ -285,7 +290,7 @@ def _subset_sums_and_sizes(sums: Array, sizes: Array, n_draws: int) -> tuple[Arr
 
 def _sums_of_all_subsets(columns: Array) -> Array:
     """Sums of columns over all sets of rows."""
-    sums = np.zeros((1, columns.shape[1]))
+    sums = np.zeros((1, columns.shape[1]))  # of the empty subset
     for row in columns:  # each subset so far without and with the row
         sums = np.concatenate([sums, sums + row])
     return sums
@@ -341,6 +346,7 @@ def signed_rank_p(difference: Array) -> float:
 @lru_cache(maxsize=1024)
 def detectable_effect(degrees_of_freedom: float, alpha: float) -> float:
     """Smallest effect in standard errors that a t test detects with a power of 80%."""
+    # Effect in standard errors that a t test of level alpha detects with the given power
     critical_value = float(stdtrit(degrees_of_freedom, 1.0 - alpha / 2))
 
     def excess_of_type_2_error(effect: float) -> float:
@@ -368,6 +374,7 @@ def groups_needed(error: MeanError, n_groups: int, difference: float, alpha: flo
         return float("nan")
 
     def is_enough(n: int) -> bool:
+        # Variance of groups and degrees of freedom scale with n, the variance of seeds does not
         ratio = n / n_groups
         error_of_n_groups = MeanError(
             error.group_variance / ratio,
@@ -409,6 +416,7 @@ def groups_to_flip(difference: Array) -> int:
 
 def holm(p: list[float]) -> list[float]:
     """Holm's step-down correction: the i-th smallest of n times n − i, made nondecreasing."""
+    # Holm: the smallest p times n, the next times n − 1, …, then made monotone
     order = np.argsort(p)
     n_hypotheses_left = np.arange(len(p), 0, -1)
     scaled = np.asarray(p)[order] * n_hypotheses_left

@@ -195,8 +195,8 @@ def _make_mean_scores_of_pairs(
     pairs = task.pairs()
 
     def mean_scores(orders: Indices) -> Array:
-        # The permuted scores are the outputs of one problem
-        permuted_y = pairs.scores[orders].reshape(len(orders), -1)
+        # Each permutation of y is an output of one problem
+        permuted_y = pairs.y[orders].reshape(len(orders), -1)
         disagreement = pairs.disagreement(candidates.axes["alpha"], permuted_y)
         return from_disagreement(metric, disagreement.T)
 
@@ -262,7 +262,8 @@ def _permutations(
             if permutation == 0:  # the original order
                 orders[:, column] = np.arange(n_items)
             else:
-                # rows of each group in random order: sort by code plus a fraction below 1
+                # Rows of each group in random order: sort by code plus a fraction below 1. Column k
+                # holds for each row the row whose y it gets
                 shuffled_by_group = np.argsort(codes + rng.random_sample(n_items))
                 orders[rows_by_group, column] = shuffled_by_group
         yield orders
@@ -270,7 +271,7 @@ def _permutations(
 
 def _pvalue(observed: float, null_scores: Array, greater_is_better: bool) -> float:
     """Share of permutations at least as good as the data; undefined ones and the data count."""
-    gain = null_scores - observed
+    gain = null_scores - observed  # of the permuted over the original data
     if not greater_is_better:
         gain = -gain
     tolerance = EQUAL_SCORES * max(1.0, abs(observed))

@@ -37,34 +37,35 @@ class HeldOutPairs(NamedTuple):
     ----------
     spectrum : Spectrum
         Eigenvalues and vectors of the kernel matrix.
-    scores : ndarray of shape (n_items, n_outputs)
-        Scores of the items.
+    y : ndarray of shape (n_items, n_outputs)
+        True scores of the items.
     beta : float
         Between ranking (0) and regression (1).
-    uncentered : callable
+    compute_uncentered_spectrum : callable
         Computes the spectrum of features that are not centered, from which the level of the
         predictions follows.
     """
 
     spectrum: Spectrum
-    scores: Array
+    y: Array
     beta: float
-    uncentered: Callable[[], Spectrum]
+    compute_uncentered_spectrum: Callable[[], Spectrum]
 
-    def disagreement(self, alphas: Array, scores: Array | None = None) -> Array:
+    def disagreement(self, alphas: Array, y: Array | None = None) -> Array:
         """Share of wrongly ordered pairs, (n_outputs, n_alphas); also for other scores."""
-        y = scores
         if y is None:
-            y = self.scores
+            y = self.y
         return pair_disagreement(self.spectrum, y, alphas, self.beta)
 
     def differences(self, alpha: float, n_entries: int) -> Iterator[tuple[slice, Array]]:
         """``f_i − f_j`` for all i and j, in blocks of rows, shape (n_rows, n_items, n_outputs)."""
-        return pair_differences(self.spectrum, self.scores, alpha, self.beta, n_entries)
+        return pair_differences(self.spectrum, self.y, alpha, self.beta, n_entries)
 
     def predictions(self, alpha: float, pairs: Indices) -> Array:
         """Scores of both items of these pairs, shape (n_pairs, 2, n_outputs)."""
-        return hold_out_pairs(self.uncentered(), self.scores, pairs, alpha, self.beta)
+        # Unlike differences, the predictions themselves depend on the level of the features
+        spectrum = self.compute_uncentered_spectrum()
+        return hold_out_pairs(spectrum, self.y, pairs, alpha, self.beta)
 
 
 class CandidateTask(ABC):
@@ -338,6 +339,8 @@ def pair_distance(loss: SquaredLoss, features: SolverInput) -> float:
 
     The sum of the eigenvalues of the system that RankRLS solves.
     """
+    # Trace of A K, where K = R Rᵀ is the kernel matrix of the features R, and fᵀ A f the quadratic
+    # part of the loss of scores f
     if features.linear_features is not None:
         # trace of Rᵀ A R: sum of rᵀ A r over the columns r
         column_terms = np.maximum(loss.norms(features.linear_features), 0.0)
@@ -348,6 +351,6 @@ def pair_distance(loss: SquaredLoss, features: SolverInput) -> float:
         trace = 0.0
         for start in range(0, len(K), SPARSE_COLUMNS):
             product_columns = loss.times_A(K[:, start : start + SPARSE_COLUMNS])
-            trace += np.trace(product_columns[start:])
+            trace += np.trace(product_columns[start:])  # its part of the diagonal
         return float(trace)
     return float(loss.norms(features.matrix).sum())

@@ -89,13 +89,13 @@ class HoldOutUnits(NamedTuple):
         Name of a unit.
     members : list of ndarray of int
         Numbers of the items, or of the edges, of each unit.
-    of_edges : bool, default=False
+    members_are_edges : bool, default=False
         Whether the members are edges.
     """
 
     kind: str
     members: Folds
-    of_edges: bool = False
+    members_are_edges: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,17 +189,18 @@ class Shortcut(ABC):
 
     def scores(self, alphas: Array, out: Array) -> None:
         """Store the held-out scores in `out`, of shape (n_items, n_outputs, n_alphas)."""
+        # R: features (n_items, n_columns), weights of a model: (n_columns, n_outputs, n_alphas)
         folds = self.units.members
         models = self.models(alphas)
         progress = Progress("holding out", len(folds), self.shows_progress)
         n_done = 0
-        for numbers, batch in models.batches:
-            n_done += len(numbers)
+        for fold_numbers, weights_of_folds in models.batches:
+            n_done += len(fold_numbers)
             progress.update(n_done)
-            for k, weights in zip(numbers, batch, strict=True):
-                flat_weights = weights.reshape(len(weights), -1)
-                scores = models.R[folds[k]] @ flat_weights
-                out[folds[k]] = scores.reshape(-1, *weights.shape[1:])
+            for k, weights in zip(fold_numbers, weights_of_folds, strict=True):
+                n_columns, n_outputs, n_alphas = weights.shape
+                scores = models.R[folds[k]] @ weights.reshape(n_columns, -1)
+                out[folds[k]] = scores.reshape(-1, n_outputs, n_alphas)
         progress.close()
 
     def coefficients(self, alphas: Array) -> Array:
@@ -215,10 +216,11 @@ class Shortcut(ABC):
         n_outputs = self.problem.loss.target[0].size
         weights = np.empty((n_columns, n_units, n_outputs, len(alphas)))
         models = self.models(alphas)
-        for numbers, batch in models.batches:
-            weights[:, numbers] = batch.transpose(1, 0, 2, 3)
+        for unit_numbers, weights_of_units in models.batches:
+            weights[:, unit_numbers] = weights_of_units.transpose(1, 0, 2, 3)
         if models.rotation is None:
             return weights
+        # The models are of the features times the rotation Q, so those of the features are Q w
         return np.asarray((models.rotation @ weights.reshape(n_columns, -1)).reshape(weights.shape))
 
 
@@ -231,28 +233,31 @@ class ClosedGroups(Shortcut):
     @staticmethod
     def applies(problem: HoldOutProblem, units: HoldOutUnits) -> bool:
         """Whether no edge leaves a unit, and the model has weights of features."""
-        if problem.is_iterative or problem.is_dual or units.of_edges:
+        if problem.is_iterative or problem.is_dual or units.members_are_edges:
             return False
         return bool(closed_folds(problem.graph, units.members).all())
 
     def models(self, alphas: Array) -> Models:
         """Models without each group."""
+        # R: features (n_items, n_columns), then the nuisance columns, which are not penalized
         loss = self.problem.loss
         folds = self.units.members
         R = dense_rows(self.problem.features.matrix)
         n_columns = R.shape[1]
         if loss.nuisance is not None:
             R = hstack_columns(R, loss.nuisance)
-        terms = _terms(loss, folds)
+        n_unpenalized = R.shape[1] - n_columns
+
+        # Each term of the loss is a quadratic form A = F Fᵀ: its root F whitens the features
+        terms = _loss_terms_with_pairs_left(loss, folds)
         white_terms = [
             WhitenedTerm(term.share, term.root.adjoint(R), term.target, term.amount)
             for term in terms
         ]
         rotation = None
-        if loss.nuisance is None:
+        if loss.nuisance is None:  # rotate the features such that their Gram matrix is diagonal
             whiten = terms[0].root.adjoint
             R, white_terms, rotation = diagonalize_gram(R, white_terms, folds, whiten)
-        n_unpenalized = R.shape[1] - n_columns
         batches = leave_out_weights(R, white_terms, folds, alphas, n_unpenalized)
         return Models(R[:, :n_columns], batches, rotation)
 
@@ -263,14 +268,14 @@ class ClosedKernelGroups(Shortcut):
     @staticmethod
     def applies(problem: HoldOutProblem, units: HoldOutUnits) -> bool:
         """Whether no edge leaves a unit, and the model has a single term and a kernel matrix."""
-        if not problem.is_dual or problem.is_mixed or units.of_edges:
+        if not problem.is_dual or problem.is_mixed or units.members_are_edges:
             return False
         return bool(closed_folds(problem.graph, units.members).all())
 
     def scores(self, alphas: Array, out: Array) -> None:
         """Store the held-out scores in `out`."""
         folds = self.units.members
-        (term,) = _terms(self.problem.loss, folds)
+        (term,) = _loss_terms_with_pairs_left(self.problem.loss, folds)  # of pairs, or of items
         hold_out_dual(
             self.problem.features.matrix,
             term.root,
@@ -285,7 +290,7 @@ class ClosedKernelGroups(Shortcut):
     def coefficients(self, alphas: Array) -> Array:
         """Dual coefficients."""
         units = self.units.members
-        (term,) = _terms(self.problem.loss, units)
+        (term,) = _loss_terms_with_pairs_left(self.problem.loss, units)  # of pairs, or of items
         K = self.problem.features.matrix
         return leave_out_dual_coef(K, term.root, term.target, term.amount, units, alphas)
 
@@ -303,6 +308,7 @@ class OneList(Shortcut):
     @staticmethod
     def is_fast_for_scores(problem: HoldOutProblem, units: HoldOutUnits) -> bool:
         """Whether the system of a fold is smaller than that of the features."""
+        # The shortcut solves systems of the size of a fold, a refit of the number of columns
         n_columns = problem.features.matrix.shape[1]
         longest = max(len(fold) for fold in units.members)
         return problem.is_dual or longest <= max(n_columns, SHORT_FOLD)
@@ -316,19 +322,21 @@ class OneList(Shortcut):
     def coefficients(self, alphas: Array) -> Array:
         """Weights, or dual coefficients, without each unit."""
         loss = self.problem.loss
-        has_free_level = loss.beta == 0  # coefficients of items sum to zero
+        # beta = 0: only differences of scores count, so features and y can be centered
+        is_centered = loss.beta == 0
         R = None
         if not self.problem.is_dual:
             R = dense_rows(self.problem.features.matrix)
-            if has_free_level:
+            if is_centered:
                 R = center_columns(R, loss.graph.item_weights)
-        spectrum = self._spectrum(centered=has_free_level)
+        spectrum = self._spectrum(centered=is_centered)
         return leave_out_items(spectrum, R, self._y(), self.units.members, alphas, loss.beta)
 
     def _spectrum(self, *, centered: bool) -> Spectrum:
         graph = self.problem.graph
         longest = max(len(unit) for unit in self.units.members)
-        check_rest(self.problem.loss.beta == 1 or longest < graph.n_items - 1)
+        is_regression = self.problem.loss.beta == 1
+        check_pairs_remain(is_regression or graph.n_items - longest >= 2)
         return item_spectrum(self.problem.features, centered=centered, weight=graph.item_weights)
 
     def _y(self) -> Array:
@@ -351,8 +359,10 @@ class ExplicitEdges(Shortcut):
         graph = problem.graph
         if problem.is_iterative or problem.loss.nuisance is not None:
             return False
-        if graph.hold_out_unit == "items":
+        has_explicit_edges = graph.hold_out_unit != "items"
+        if not has_explicit_edges:
             return False
+        # Whether the weight of an edge does not depend on which others are held out
         has_fixed_weights = graph.group_weight == "pairs" or graph.n_groups == 1
         n_entries = (graph.n_pairs + graph.n_items) * problem.features.matrix.shape[1]
         return has_fixed_weights and n_entries <= EDGE_ENTRIES
@@ -367,39 +377,45 @@ class ExplicitEdges(Shortcut):
         return Models(self.problem.features.matrix, self._batches(alphas))
 
     def _batches(self, alphas: Array) -> Iterator[tuple[list[int], Array]]:
+        # Each edge is a row of a regression, whose features are those of the winner minus those
+        # of the loser
         pairs = self.problem.graph.pairs()
-        edges = self._edges_of_units(pairs)
+        edges_of_units = self._edges_of_units(pairs)
         R, to_coefficients = self._features()
-        x = R[pairs.winner] - R[pairs.loser]
+        differences = R[pairs.winner] - R[pairs.loser]  # (n_edges, n_columns)
         target = pairs.edge_weight * pairs.edge_target
         root = np.sqrt(pairs.edge_weight)[:, None]
-        term = WhitenedTerm(1.0, root * x, target[:, None], pairs.edge_weight)
-        rotated, terms, rotation = diagonalize_gram(x, [term], edges, lambda rows: root * rows)
+        term = WhitenedTerm(1.0, root * differences, target[:, None], pairs.edge_weight)
+        rotated, terms, rotation = diagonalize_gram(
+            differences, [term], edges_of_units, lambda rows: root * rows
+        )
+        # Coefficients of the problem are this matrix times the weights of the rotated features
         if rotation is not None and to_coefficients is not None:
             to_coefficients = to_coefficients @ rotation
         elif rotation is not None:
             to_coefficients = rotation
 
-        is_silent = _cancels_without(x, target, edges)
-        for numbers, weights in leave_out_weights(rotated, terms, edges, alphas):
-            weights[is_silent[numbers]] = 0.0  # rounding noise must not rank items
+        # Where the remaining targets cancel, the weights are rounding noise, which must not rank
+        # items. Weights: (n_units_of_batch, n_columns, n_outputs, n_alphas)
+        cancels = _targets_cancel_without(differences, target, edges_of_units)
+        for unit_numbers, weights in leave_out_weights(rotated, terms, edges_of_units, alphas):
+            weights[cancels[unit_numbers]] = 0.0
             if to_coefficients is None:
-                yield numbers, weights
+                yield unit_numbers, weights
             else:
                 flat = to_coefficients @ weights.reshape(*weights.shape[:2], -1)
-                yield numbers, flat.reshape(len(weights), -1, *weights.shape[2:])
+                yield unit_numbers, flat.reshape(len(weights), -1, *weights.shape[2:])
 
     def _edges_of_units(self, pairs: PairGraph) -> Folds:
         """Numbers of the edges that each unit removes."""
-        edges = self.units.members
-        if not self.units.of_edges:
-            edges = edges_of_folds(pairs, edges)
-        omega = pairs.edge_weight
-        total = omega.sum()
-        check_rest(
-            all(total - omega[removed].sum() > RELATIVE_ROUNDING * total for removed in edges)
-        )
-        return edges
+        edges_of_units = self.units.members
+        if not self.units.members_are_edges:  # the edges of the items
+            edges_of_units = edges_of_folds(pairs, edges_of_units)
+        total_weight = pairs.edge_weight.sum()
+        for removed in edges_of_units:
+            remaining_weight = total_weight - pairs.edge_weight[removed].sum()
+            check_pairs_remain(remaining_weight > RELATIVE_ROUNDING * total_weight)
+        return edges_of_units
 
     def _features(self) -> tuple[Array, Array | None]:
         """R, and the matrix from its weights to coefficients; None for weights of the features."""
@@ -408,14 +424,15 @@ class ExplicitEdges(Shortcut):
         return dense_rows(self.problem.features.matrix), None
 
 
-def _cancels_without(x: Array, target: Array, units: Folds) -> NDArray[np.bool_]:
+def _targets_cancel_without(differences: Array, target: Array, units: Folds) -> NDArray[np.bool_]:
     """For each unit of edges: do the targets of the other edges cancel, up to rounding?"""
-    moment = x.T @ target
-    tolerance = RELATIVE_ROUNDING * (np.abs(x).T @ np.abs(target))
+    # Right-hand side Xᵀ t of the normal equations, X: differences of features (n_edges, n_columns)
+    right_side = differences.T @ target
+    tolerance = RELATIVE_ROUNDING * (np.abs(differences).T @ np.abs(target))
     cancels = np.zeros(len(units), dtype=bool)
     for k, removed in enumerate(units):
-        remaining = moment - x[removed].T @ target[removed]
-        cancels[k] = (np.abs(remaining) <= tolerance).all()
+        right_side_without = right_side - differences[removed].T @ target[removed]
+        cancels[k] = (np.abs(right_side_without) <= tolerance).all()
     return cancels
 
 
@@ -441,7 +458,8 @@ class Refit(Shortcut):
             limits = limits.copy()
             limits["norms"] = norms
         for k, removed in enumerate(track(self.units.members, "refitting without a fold")):
-            yield [k], self._weights_without(removed, alphas, limits)[None]
+            weights = self._weights_without(removed, alphas, limits)
+            yield [k], weights[None]  # a batch of one unit
 
     def _weights_without(self, removed: Indices, alphas: Array, limits: IterationLimits) -> Array:
         """Weights of one refit, shape (n_columns, n_outputs, n_alphas)."""
@@ -449,7 +467,7 @@ class Refit(Shortcut):
         loss = self.problem.loss
         features = self.problem.features
         train_items = np.arange(graph.n_items)
-        if self.units.of_edges:
+        if self.units.members_are_edges:
             edges = graph.pairs()
             train_graph: PreferenceGraph = edges.with_edges(
                 np.delete(np.arange(edges.n_pairs), removed)
@@ -458,11 +476,13 @@ class Refit(Shortcut):
             train_items = np.delete(train_items, removed)
             train_graph = graph.subset(train_items)
         train_loss = loss.of_items(train_items, train_graph)
-        check_rest(loss.beta == 1 or train_loss.graph.n_pairs > 0)
+        is_regression = loss.beta == 1
+        check_pairs_remain(is_regression or train_loss.graph.n_pairs > 0)
         if not self.problem.is_dual:
             R = features.matrix[train_items]
             coef = minimize(features.method, train_loss, R, alphas, **limits).coef
             return coef.transpose(1, 2, 0)
+        # Dual: one weight for each item, 0 for the items that are left out
         K = features.matrix[np.ix_(train_items, train_items)]
         coef = minimize(features.method, train_loss, K, alphas, **limits).coef
         weights = np.zeros((graph.n_items, coef.shape[2], len(alphas)))
@@ -498,38 +518,43 @@ def cross_val_scores(
     """
     problem = HoldOutProblem(loss, features, limits)
     fold = fold_of_item(folds, loss.graph.n_items)
-    first_equal = first_equal_rows(features.matrix, fold)
+    first_equal_row = first_equal_rows(features.matrix, fold)  # None: all rows of a fold differ
     targets = loss.target.reshape(len(loss.target), -1)
     _check_memory(problem, targets, alphas)
 
-    out = np.empty((*targets.shape, len(alphas)))
+    # Folds that no edge leaves may have another shortcut than the others
+    held_out_scores = np.empty((*targets.shape, len(alphas)))
     is_closed = closed_folds(loss.graph, folds)
     open_folds = [folds[k] for k in np.flatnonzero(~is_closed)]
-    whole_folds = [folds[k] for k in np.flatnonzero(is_closed)]
-    for members in (open_folds, whole_folds):
+    folds_without_leaving_edges = [folds[k] for k in np.flatnonzero(is_closed)]
+    for members in (open_folds, folds_without_leaving_edges):
         if not members:
             continue
         units = HoldOutUnits("folds", members)
         shortcut = find_shortcut(problem, units)
         if not shortcut.is_fast_for_scores(problem, units):
             shortcut = Refit
-        shortcut(problem, units).scores(alphas, out)
+        shortcut(problem, units).scores(alphas, out=held_out_scores)
     if loss.beta == 0:  # without a preference to learn from, rounding noise must not rank items
-        is_silent = _folds_with_all_preferences(loss.graph, targets, fold, is_closed)
-        out[is_silent[fold]] = 0.0
-    if first_equal is None:
-        return out
-    return np.asarray(out[first_equal])
+        has_all_preferences = _folds_with_all_preferences(loss.graph, targets, fold, is_closed)
+        held_out_scores[has_all_preferences[fold]] = 0.0
+    if first_equal_row is None:
+        return held_out_scores
+    # Equal rows of a fold get the score of the first one, so that rounding does not order them
+    return np.asarray(held_out_scores[first_equal_row])
 
 
 def _check_memory(problem: HoldOutProblem, targets: Array, alphas: Array) -> None:
     """Raise an error if held-out scores and features do not fit in memory."""
     n_items, n_outputs = targets.shape
-    width = n_outputs * len(alphas)
+    n_columns_in_memory = n_outputs * len(alphas)
     if problem.features.method == "primal":
-        width += COPIES * problem.features.matrix.shape[1]
+        n_columns_in_memory += COPIES * problem.features.matrix.shape[1]
     check_matrix_fits(
-        n_items, width, "held-out scores and the features behind them,", "give fewer alphas"
+        n_items,
+        n_columns_in_memory,
+        "held-out scores and the features behind them,",
+        "give fewer alphas",
     )
 
 
@@ -549,6 +574,7 @@ def coefficients_without(
     """
     problem = HoldOutProblem(loss, features, limits)
     shortcut = find_shortcut(problem, units)
+    # A last, empty unit: the model without it is that of all data
     no_items = np.empty(0, dtype=np.intp)
     units_and_none = units._replace(members=[*units.members, no_items])
     weights = shortcut(problem, units_and_none).coefficients(alphas)
@@ -556,13 +582,15 @@ def coefficients_without(
     return coefficients.reshape(len(coefficients), *weights.shape[1:])
 
 
-def _terms(loss: SquaredLoss, folds: Folds) -> list[LossTerm]:
+def _loss_terms_with_pairs_left(loss: SquaredLoss, folds: Folds) -> list[LossTerm]:
     """Terms of the loss, with targets of two dimensions; no fold contains all of a term."""
     terms = []
     for term in loss.terms:
+        # term.amount: weight of the pairs of each item, or of the item itself
         total = term.amount.sum()
         held_out = np.array([term.amount[fold].sum() for fold in folds])
-        check_rest(bool((total - held_out > RELATIVE_ROUNDING * total).all()))
+        has_rest = total - held_out > RELATIVE_ROUNDING * total
+        check_pairs_remain(bool(has_rest.all()))
         terms.append(term._replace(target=term.target.reshape(len(term.target), -1)))
     return terms
 
@@ -588,7 +616,7 @@ def item_spectrum(
     return spectrum._replace(first_equal_item=first_equal)
 
 
-def check_rest(is_enough: bool) -> None:
+def check_pairs_remain(is_enough: bool) -> None:
     """Raise a ValueError if a fold leaves nothing to train on."""
     if not is_enough:
         raise ValueError(
@@ -599,9 +627,11 @@ def check_rest(is_enough: bool) -> None:
 
 def _features_of_kernel(K: Array) -> tuple[Array, Array]:
     """R and B with ``K = R Rᵀ`` and dual coefficients a = B w of the same scores ``R w = K a``."""
-    values, vectors = scipy.linalg.eigh(K, check_finite=False)
-    rounding = len(K) * np.finfo(float).eps * np.abs(values).max(initial=0.0)
-    is_positive = values > rounding
-    root = np.sqrt(values[is_positive])
-    vectors = vectors[:, is_positive]
-    return vectors * root, vectors / root
+    # K = V diag(λ) Vᵀ gives features R = V √λ with R Rᵀ = K; their weights w are the dual
+    # coefficients (V / √λ) w
+    eigenvalues, eigenvectors = scipy.linalg.eigh(K, check_finite=False)
+    rounding = len(K) * np.finfo(float).eps * np.abs(eigenvalues).max(initial=0.0)
+    is_positive = eigenvalues > rounding
+    roots = np.sqrt(eigenvalues[is_positive])
+    eigenvectors = eigenvectors[:, is_positive]
+    return eigenvectors * roots, eigenvectors / roots

@@ -33,7 +33,7 @@ from rankwise.metrics.metric import nanmean_by_group
 from rankwise.metrics.ranking import GroupedTargets, Ranking
 from rankwise.model_selection.candidate_grid import CandidateGrid, default_alphas
 from rankwise.model_selection.protocol import HoldOutTask
-from rankwise.model_selection.shortcuts import check_rest
+from rankwise.model_selection.shortcuts import check_pairs_remain
 from rankwise.preprocessing.group_columns import check_groups, refuse_other_keywords
 from rankwise.preprocessing.validate_features import validate_X
 from rankwise.rankers.base import HoldOutMixin, RankerMixin
@@ -700,7 +700,7 @@ class CoTask(HoldOutTask):
         n_scored = len(self.target.scored)
         train_items = np.delete(np.arange(n_scored), test_items)
         train_loss = SquaredLoss(self.loss.graph.subset(train_items))
-        check_rest(train_loss.graph.n_pairs > 0)
+        check_pairs_remain(train_loss.graph.n_pairs > 0)
         train_task = CoTask(self.learner, self._X, self.target.without(test_items), train_loss)
         if self.target.has_unscored_pairs:  # views agree on unscored rows, which are in all folds
             train_task.disagreement_matrix = self.disagreement_matrix

@@ -26,7 +26,7 @@ from rankwise.losses.pairwise import LossFactory
 from rankwise.losses.profiled import ProfileLoss
 from rankwise.model_selection.candidate_grid import CandidateGrid, default_alphas
 from rankwise.model_selection.protocol import HoldOutTask, pair_distance
-from rankwise.model_selection.shortcuts import check_rest
+from rankwise.model_selection.shortcuts import check_pairs_remain
 from rankwise.preprocessing.group_columns import check_groups, refuse_other_keywords
 from rankwise.preprocessing.validate_features import validate_X
 from rankwise.rankers.paths import ModelPath, PathModel
@@ -337,7 +337,7 @@ class PairwiseTask(HoldOutTask):
         """Scores of the test rows by models of the training rows and their graph."""
         features = self.features.matrix
         train_loss = self.loss.of_items(train_rows, train_graph)
-        check_rest(train_loss.graph.n_pairs > 0)
+        check_pairs_remain(train_loss.graph.n_pairs > 0)
         objective = make_objective(
             features[train_rows], train_loss, alpha=0.0
         )  # solve_path sets alpha

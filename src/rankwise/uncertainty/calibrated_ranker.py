@@ -193,7 +193,7 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         self.estimator_: BaseEstimator = errors.model
         self.units_: str = errors.units
         self.n_units_: int = errors.n_units
-        self.root_: Array | None = errors.root
+        self.root_: Array | None = errors.root  # of the covariance of the coefficients
         self.members_: list[BaseEstimator] | None = errors.members
 
         # Probabilities, fitted to held-out pairs whose first item is the better one
@@ -206,7 +206,7 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         probability = probability_map.probability(difference, error)
         log_probability = np.log(np.maximum(probability, SMALLEST_PROBABILITY))
         self.log_loss_: float = float(-log_probability.mean())
-        self.n_pairs_: int = len(pairs.first)
+        self.n_pairs_: int = len(pairs.better)
         self.reliability_: tuple[Array, ...] = tuple(reliability(probability))
 
         # Conformity scores of prediction sets
@@ -304,7 +304,8 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         errors = self.jackknife()
         scores = errors.predict(X, groups)
         lists = encode_groups(groups, len(scores)).codes
-        best, worst = possible_ranks(scores, errors.spread(X, groups), lists, level)
+        covariance_of_scores = errors.spread(X, groups)
+        best, worst = possible_ranks(scores, covariance_of_scores, lists, level)
         return RankInterval(ranks_within(scores, lists), best, worst)
 
     def best_set(
@@ -377,8 +378,8 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         ndarray of shape (n_items,)
             Standard errors.
         """
-        # Root F of the covariance F Fᵀ of the scores; below, of the scores minus the mean score of
-        # their group
+        # Root F of the covariance F Fᵀ of the scores, shape (n_items, n_columns); its rows are
+        # centered to get the errors of the scores minus the mean score of their group
         root = self.jackknife().spread(X, groups).root
         codes = encode_groups(groups, len(root)).codes
         for rows in indices_by_group(codes):

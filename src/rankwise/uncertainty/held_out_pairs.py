@@ -34,7 +34,7 @@ def gaps_of_grades(left_out: LeftOut) -> tuple[Array, list[Array]]:
         Differences to the best item of each group, and to the items of each grade.
     """
     graph = left_out.graph
-    if left_out.units.of_edges or not graph.has_relevance:
+    if left_out.units.members_are_edges or not graph.has_relevance:
         return np.empty(0), [np.empty(0)]
     y = np.asarray(graph.y).reshape(graph.n_items)
 
@@ -42,11 +42,13 @@ def gaps_of_grades(left_out: LeftOut) -> tuple[Array, list[Array]]:
     unit_of_item = fold_of_item(left_out.units.members, graph.n_items)
     last_unit_of_group = max_by_list(unit_of_item, graph.groups)
     first_unit_of_group = -max_by_list(-unit_of_item, graph.groups)
-    is_split = (first_unit_of_group != last_unit_of_group)[graph.groups]
+    group_is_split = first_unit_of_group != last_unit_of_group
+    is_in_split_group = group_is_split[graph.groups]
     is_in_no_unit = unit_of_item < 0
-    scores = left_out.scores(np.arange(graph.n_items), unit_of_item)
-    scores[is_split | is_in_no_unit] = np.nan
+    scores = left_out.scores_without(np.arange(graph.n_items), unit_of_item)
+    scores[is_in_split_group | is_in_no_unit] = np.nan
 
+    # Gaps from the top of a list to its best item, and to an item of each grade or higher
     grades = np.unique(y)[1:]  # any item has the lowest grade
     if len(grades) > LARGEST_GRADE:
         grades = np.empty(0)
@@ -60,23 +62,23 @@ class HeldOutDifferences(NamedTuple):
 
     Attributes
     ----------
-    first, second : ndarray of int, shape (n_pairs,)
-        Rows of X, the better item first.
+    better, worse : ndarray of int, shape (n_pairs,)
+        Rows of X.
     difference : Difference
         By models without both items, or without their comparison; with the standard error of a new
         pair, which excludes the changes by the units of the pair itself.
     """
 
-    first: Indices
-    second: Indices
+    better: Indices
+    worse: Indices
     difference: Difference
 
 
 class _DrawnPairs(NamedTuple):
     """Rows of the better and the other item of each pair, and the number of the comparison."""
 
-    first: Indices
-    second: Indices
+    better: Indices
+    worse: Indices
     edge: Indices | None = None
 
 
@@ -91,34 +93,38 @@ def held_out_pairs(
     graph = left_out.graph
     units = left_out.units
     n_rows = graph.n_items
-    if units.of_edges:
+    if units.members_are_edges:
         n_rows = graph.n_pairs
+    # Rows are items, or edges. A pair can be drawn if both rows are in the same fold
     unit_of_row = fold_of_item(units.members, n_rows)
     fold_of_row = unit_of_row
-    list_task = _task_of_single_items(left_out)
-    if list_task is not None:  # a unit of one item contains no pair
-        fold_of_row = _folds_of_list(list_task, graph.n_items, rng)
+    task_of_one_list = _task_of_single_items(left_out)
+    if task_of_one_list is not None:  # a unit of one item contains no pair
+        fold_of_row = _folds_of_list(task_of_one_list, graph.n_items, rng)
 
     if graph.has_relevance:
         pairs = _draw_from_scores(graph, fold_of_row, n_pairs, rng)
     else:
         pairs = _draw_comparisons(left_out, fold_of_row, n_pairs, rng)
-    if len(pairs.first) == 0:
+    if len(pairs.better) == 0:
         raise ValueError(
             "no pair of items with different scores is held out as a whole, so probabilities "
             f"cannot be fitted; leave out other units than {units.kind} (units=...), or "
             "pass more data."
         )
 
-    # Differences by the models without the unit of each pair, or without those of both items
+    # Differences of scores by models without the unit of each pair. If units are single items, by
+    # models without the first and without the second item: these serve the standard error only
     differences_without_units = []
-    for unit in _units_of_pairs(pairs, unit_of_row, has_single_items=list_task is not None):
+    for unit in _units_of_pairs(pairs, unit_of_row, has_single_items=task_of_one_list is not None):
         differences_without_units.append(_score_differences(left_out, pairs, unit))
     difference = differences_without_units[0]
-    if list_task is not None:
-        difference = _differences_within_list(list_task, pairs.first, pairs.second, fold_of_row)
+    if task_of_one_list is not None:
+        difference = _differences_within_list(
+            task_of_one_list, pairs.better, pairs.worse, fold_of_row
+        )
     error = _standard_error_of_new_pairs(left_out, errors, pairs, differences_without_units)
-    return HeldOutDifferences(pairs.first, pairs.second, Difference(difference, error))
+    return HeldOutDifferences(pairs.better, pairs.worse, Difference(difference, error))
 
 
 def _units_of_pairs(
@@ -128,13 +134,13 @@ def _units_of_pairs(
     if pairs.edge is not None:
         return [unit_of_row[pairs.edge]]
     if has_single_items:
-        return [unit_of_row[pairs.first], unit_of_row[pairs.second]]
-    return [unit_of_row[pairs.first]]  # the second item is in the same unit
+        return [unit_of_row[pairs.better], unit_of_row[pairs.worse]]
+    return [unit_of_row[pairs.better]]  # the second item is in the same unit
 
 
 def _task_of_single_items(left_out: LeftOut) -> RankRLSTask | None:
     """The task of a RankRLS whose units are single items; None for other models and units."""
-    if not isinstance(left_out, LeftOutExactly) or left_out.units.of_edges:
+    if not isinstance(left_out, LeftOutExactly) or left_out.units.members_are_edges:
         return None
     largest_unit = max(len(rows) for rows in left_out.units.members)
     if largest_unit > 1:
@@ -149,7 +155,7 @@ def _draw_comparisons(
     comparisons = left_out.graph.pairs()
     winner = comparisons.winner
     loser = comparisons.loser
-    has_edge_folds = left_out.units.of_edges
+    has_edge_folds = left_out.units.members_are_edges
     if has_edge_folds:
         is_held_out = fold_of_row >= 0
     else:
@@ -170,15 +176,18 @@ def _draw_from_scores(
         is_candidate &= graph.item_weights > 0
     items = np.flatnonzero(is_candidate)
     y = np.asarray(graph.y).reshape(graph.n_items)[items]
+    # Pairs inside both a group and a fold
     n_folds = fold_of_item.max() + 1
     group_and_fold = graph.groups[items] * n_folds + fold_of_item[items]
-    first, second = draw_pairs(y, group_and_fold, n_pairs, rng)
-    return _DrawnPairs(items[first], items[second])
+    better, worse = draw_pairs(y, group_and_fold, n_pairs, rng)
+    return _DrawnPairs(items[better], items[worse])
 
 
 def _score_differences(left_out: LeftOut, pairs: _DrawnPairs, unit: Indices) -> Array:
     """Differences of the scores of pairs by the models without these units."""
-    return left_out.scores(pairs.first, unit) - left_out.scores(pairs.second, unit)
+    scores_of_better = left_out.scores_without(pairs.better, unit)
+    scores_of_worse = left_out.scores_without(pairs.worse, unit)
+    return scores_of_better - scores_of_worse
 
 
 def _standard_error_of_new_pairs(
@@ -191,19 +200,20 @@ def _standard_error_of_new_pairs(
 
     The changes of a difference by the units of the pair itself are excluded from the jackknife sum.
     """
+    # The error of a pair that was not in the training data leaves out the units of the pair itself
     n_units = len(left_out.units.members)
     n_other_units = max(1, n_units - len(differences_without_units))
 
     # Squared changes of the difference without each unit of the pair
-    model_of_all_data = np.full(len(pairs.first), -1)
+    model_of_all_data = np.full(len(pairs.better), -1)
     difference = _score_differences(left_out, pairs, model_of_all_data)
-    squares_of_own_units = np.zeros(len(pairs.first))
+    squares_of_own_units = np.zeros(len(pairs.better))
     for difference_without_unit in differences_without_units:
         squares_of_own_units += (difference_without_unit - difference) ** 2
 
     # The jackknife error is √((U − 1) / U · sum of the squares of all units)
     jackknife_error = errors.predict_difference(
-        left_out.X, pairs.first, pairs.second, left_out.groups
+        left_out.X, pairs.better, pairs.worse, left_out.groups
     ).error
     squares_of_all_units = n_units / (n_units - 1) * jackknife_error**2
     squares_of_other_units = np.maximum(squares_of_all_units - squares_of_own_units, 0.0)
@@ -219,7 +229,7 @@ def _folds_of_list(task: RankRLSTask, n_items: int, rng: np.random.Generator) ->
             f"{FEWEST_FOR_PAIRS} items are needed."
         )
     if task.has_pairs and n_items <= MOST_FOR_PAIRS:
-        return np.zeros(n_items, dtype=np.intp)
+        return np.zeros(n_items, dtype=np.intp)  # one fold: each pair is held out in turn
     n_folds = min(EXACT_FOLDS, n_items // 2)
     return np.asarray(rng.permutation(n_items) % n_folds, np.intp)
 
@@ -233,9 +243,10 @@ def _differences_within_list(
     """
     candidates = task.candidates()  # only the alpha of the learner
     n_folds = fold_of_item.max() + 1
-    if n_folds > 1:
+    if n_folds > 1:  # held-out scores of each fold
         scores = task.held_out(indices_by_group(fold_of_item), candidates)[:, 0, 0]
         return np.asarray(scores[first] - scores[second])
+    # Leave-pair-out: the differences of all pairs, in one block
     alpha = float(candidates.axes["alpha"][0])
     n_items = len(fold_of_item)
     (single_block,) = task.pairs().differences(alpha, n_entries=n_items**2)
@@ -245,53 +256,53 @@ def _differences_within_list(
 
 def _draw_numbers(n_numbers: int, n_draws: int, rng: np.random.Generator) -> Indices:
     """Some of the numbers 0, …, n_numbers − 1 at random; all of them if that is not more."""
-    if n_numbers <= n_draws:
+    if n_numbers <= n_draws:  # all of them
         return np.arange(n_numbers)
     return rng.choice(n_numbers, n_draws, replace=False)
 
 
 def draw_pairs(
-    y: Array, cell: Indices, n: int, rng: np.random.Generator
+    y: Array, codes: Indices, n_pairs: int, rng: np.random.Generator
 ) -> tuple[Indices, Indices]:
-    """Draw pairs with different y inside a cell, the better item first: all, or n at random.
+    """Draw pairs of one group with different y, the better item first: all, or n_pairs at random.
 
-    Sorted by cell and y, the items below an item are the first ones of its cell. Pairs are numbered
-    by the cumulative sum of their counts, so a pair is found from its number by bisection.
+    Sorted by group and y, the items below an item are the first ones of its group. Pairs are
+    numbered by the cumulative sum of their counts, so a pair is found from its number by bisection.
 
     Parameters
     ----------
     y : ndarray of shape (n_items,)
         Relevance.
-    cell : ndarray of int, shape (n_items,)
-        Cell of each item.
-    n : int
+    codes : ndarray of int, shape (n_items,)
+        Group of each item; any numbers.
+    n_pairs : int
         Number of pairs to draw.
     rng : Generator
         Source of randomness.
 
     Returns
     -------
-    first, second : ndarray of int
-        Positions of the better and of the other item.
+    better, worse : ndarray of int
+        Positions of the items.
     """
-    # Items by cell, lowest y first
-    items = np.lexsort((y, cell))
-    y = y[items]
-    cell = cell[items]
-    position = np.arange(len(items))
+    # Items sorted by group, lowest y first; below, an item is known by its position in this order
+    items = np.lexsort((y, codes))
+    sorted_y = y[items]
+    sorted_codes = codes[items]
+    positions = np.arange(len(items))
 
-    # The items below an item go from the start of its cell to the start of its level of y
-    cell_start = np.searchsorted(cell, cell)
-    starts_level = np.ones(len(items), dtype=bool)
-    starts_level[1:] = (np.diff(y) != 0) | (np.diff(cell) != 0)
-    level_start = np.maximum.accumulate(np.where(starts_level, position, 0))
-    n_items_below = level_start - cell_start
+    # Items with lower y: from the start of the group up to the start of the run of equal y
+    group_start = np.searchsorted(sorted_codes, sorted_codes)
+    is_run_start = np.ones(len(items), dtype=bool)
+    is_run_start[1:] = (np.diff(sorted_y) != 0) | (np.diff(sorted_codes) != 0)
+    run_start = np.maximum.accumulate(np.where(is_run_start, positions, 0))
+    n_worse_items = run_start - group_start
 
-    # Pairs are numbered by their better item: item k has the numbers from first_pair[k] on
-    n_pairs_up_to = np.cumsum(n_items_below)
-    first_pair = n_pairs_up_to - n_items_below
-    n_all_pairs = int(n_items_below.sum())
-    pair_numbers = _draw_numbers(n_all_pairs, n, rng)
-    better = np.searchsorted(n_pairs_up_to, pair_numbers, side="right")
-    worse = cell_start[better] + (pair_numbers - first_pair[better])
+    # Number all pairs by their better item, the pairs of one item in the order of the worse ones
+    n_pairs_up_to_item = np.cumsum(n_worse_items)
+    first_pair_of_item = n_pairs_up_to_item - n_worse_items
+    n_all_pairs = int(n_worse_items.sum())
+    pair_numbers = _draw_numbers(n_all_pairs, n_pairs, rng)
+    better = np.searchsorted(n_pairs_up_to_item, pair_numbers, side="right")
+    worse = group_start[better] + (pair_numbers - first_pair_of_item[better])
     return items[better], items[worse]

@@ -143,7 +143,8 @@ class Jackknife:
         CovarianceRoot
             Errors of scores and of differences.
         """
-        # Exact: a root of the covariance of the coefficients gives one of the scores
+        # The covariance of the scores is F Fᵀ with a root F, shape (n_items, n_columns).
+        # Exact models: a root of the covariance of the coefficients gives one of the scores
         if self.root is not None:
             items = transform_items(self.model, X, groups)
             ranker = exact_ranker(self.model)
@@ -151,7 +152,7 @@ class Jackknife:
             root_of_scores = ranker.predict_by(items, self.root)
             return CovarianceRoot(np.asarray(root_of_scores, dtype=np.float64), self.freedom)
 
-        # Refitted: the changes of the scores without each fold
+        # Refitted models: the changes of the scores without each fold are the columns of F
         member_scores = [predict_items(member, X, groups) for member in self.members or []]
         changes = np.stack(member_scores, axis=1) - self.predict(X, groups)[:, None]
         jackknife_factor = np.sqrt(self.freedom / self.n_units)
@@ -191,6 +192,7 @@ class Jackknife:
         n_pairs = len(first)
         standard_error = np.empty(n_pairs)
         for block in row_blocks(n_pairs, root.shape[1]):
+            # The variance of a difference is the squared norm of its row of the root
             root_of_differences = root[first[block]] - root[second[block]]
             standard_error[block] = np.linalg.norm(root_of_differences, axis=1)
         return Difference(scores[first] - scores[second], standard_error)
@@ -281,7 +283,7 @@ class LeftOut(ABC):
         """Return the standard errors."""
 
     @abstractmethod
-    def scores(self, rows: Indices, unit: Indices) -> Array:
+    def scores_without(self, rows: Indices, unit: Indices) -> Array:
         """Score each row of X by the model without a unit; unit −1 is the model of all data."""
 
 
@@ -302,24 +304,25 @@ class LeftOutExactly(LeftOut):
 
     def jackknife(self) -> Jackknife:
         """Return the standard errors."""
+        # Root F of the jackknife covariance F Fᵀ of the coefficients: (n_coefficients, n_units)
         n_units = len(self.units.members)
-        of_all_data = self.coefficients[:, [-1]]
-        changes = self.coefficients[:, :-1] - of_all_data
+        coefficients_of_all_data = self.coefficients[:, [-1]]
+        changes = self.coefficients[:, :-1] - coefficients_of_all_data
         root = changes * np.sqrt((n_units - 1) / n_units)
         n_coefficients, n_columns = root.shape
         if n_columns > n_coefficients:
-            # F = Rᵀ Qᵀ, so Rᵀ is a root of the same covariance with no more columns than rows
+            # Fᵀ = Q R, so Rᵀ is a root of the same covariance with no more columns than rows
             root = np.asarray(np.linalg.qr(root.T, mode="r")).T
         return Jackknife(self.model, self.units.kind, n_units, root=np.ascontiguousarray(root))
 
-    def scores(self, rows: Indices, unit: Indices) -> Array:
+    def scores_without(self, rows: Indices, unit: Indices) -> Array:
         """Score each row of X by the model without a unit; unit −1 is the model of all data."""
         scores = np.empty(len(rows))
         coefficients_by_model = self._coefficients_by_model
         n_coefficients = coefficients_by_model.shape[1]
         for block in row_blocks(len(rows), n_coefficients):
             regressors = dense_rows(self._regressors[rows[block]])
-            coefficients = coefficients_by_model[unit[block]]
+            coefficients = coefficients_by_model[unit[block]]  # −1 is the model of all data
             # The inner product of each row with the coefficients of its model
             scores[block] = np.einsum("ij,ij->i", regressors, coefficients)
         return scores
@@ -353,9 +356,9 @@ class LeftOutByRefits(LeftOut):
         n_units = len(self.units.members)
         return Jackknife(self.model, self.units.kind, n_units, members=self.members)
 
-    def scores(self, rows: Indices, unit: Indices) -> Array:
+    def scores_without(self, rows: Indices, unit: Indices) -> Array:
         """Score each row of X by the model without a unit; unit −1 is the model of all data."""
-        return np.asarray(self._scores_by_model[unit, rows])
+        return np.asarray(self._scores_by_model[unit, rows])  # unit −1: the model of all data
 
     @cached_property
     def _scores_by_model(self) -> Array:
@@ -463,7 +466,7 @@ def _leave_out_by_refits(
     members = []
     train_target: TargetLike
     for fold in track(folds.members, "refitting without a fold"):
-        if folds.of_edges:
+        if folds.members_are_edges:
             pairs = graph.pairs()
             train_edges = np.setdiff1d(np.arange(pairs.n_pairs), fold)
             train_X = X
@@ -490,6 +493,7 @@ def _with_selected_parameters(estimator: BaseEstimator, model: BaseEstimator) ->
 
     Another alpha has another scale of the scores, which would count as an error.
     """
+    # Members have the parameters that a search selected on all data: they do not search again
     last_step = final_estimator(model)
     is_search = hasattr(last_step, "best_estimator_")
     if not is_search:
@@ -505,6 +509,7 @@ def _rescale_members_to_model(
     members: list[BaseEstimator], model: BaseEstimator, X: MatrixLike, groups: ArrayLike | None
 ) -> None:
     """Rescale members whose scale is arbitrary (AutoRanker) to that of the model of all data."""
+    # Scores of members can be compared with those of the model only if they have the same scale
     has_arbitrary_scale = hasattr(final_estimator(model), "rescale")
     if not has_arbitrary_scale:
         return
@@ -526,30 +531,31 @@ def make_units(graph: PreferenceGraph, units: Units, *, beta: float = 0.0) -> Ho
     Without regression (beta = 0) units without pairs have no effect and are ignored.
     """
     kind = _resolve_kind(graph, units)
-    of_edges = _are_edges(kind, graph)
+    members_are_edges = _are_edges(kind, graph)
     n_rows = graph.n_items
-    if of_edges:
+    if members_are_edges:
         n_rows = graph.n_pairs
     if kind == "groups":
         unit_of_row = graph.groups
     elif kind == "clusters":
-        unit_of_row = _cluster_codes(units, n_rows, of_edges=of_edges)
+        unit_of_row = _cluster_codes(units, n_rows, members_are_edges=members_are_edges)
     else:
         unit_of_row = np.arange(n_rows)
     members = indices_by_group(unit_of_row)
-    if not of_edges and beta == 0:
-        has_pairs = graph.degrees != 0  # without regression other items have no effect
+    if not members_are_edges and beta == 0:
+        # In pure ranking (beta = 0) items without pairs have no effect: drop units of such items
+        has_pairs = graph.degrees != 0
         members = [rows for rows in members if has_pairs[rows].any()]
     if len(members) < 2:
-        number = "none"
+        number_word = "none"
         if members:
-            number = "one"
+            number_word = "one"
         raise ValueError(
             f"standard errors need at least two {kind} with pairs to leave out, and there is "
-            f"{number}; use smaller units, such as units='items' for one list or "
+            f"{number_word}; use smaller units, such as units='items' for one list or "
             "units='comparisons' for a PairGraph."
         )
-    return HoldOutUnits(kind, members, of_edges)
+    return HoldOutUnits(kind, members, members_are_edges)
 
 
 def _resolve_kind(graph: PreferenceGraph, units: Units) -> str:
@@ -573,11 +579,11 @@ def _are_edges(kind: str, graph: PreferenceGraph) -> bool:
     return kind == "comparisons" or (kind == "clusters" and has_explicit_edges)
 
 
-def _cluster_codes(labels: ArrayLike, n_rows: int, *, of_edges: bool) -> Indices:
+def _cluster_codes(labels: ArrayLike, n_rows: int, *, members_are_edges: bool) -> Indices:
     """Number of the cluster of each comparison or item."""
     if np.shape(labels) != (n_rows,):
         row_kind = "items"
-        if of_edges:
+        if members_are_edges:
             row_kind = "comparisons"
         raise ValueError(
             f"units has shape {np.shape(labels)}, but there are {n_rows} {row_kind}; pass one "
@@ -602,6 +608,7 @@ def _default_kind(graph: PreferenceGraph) -> str:
 
 def folds_of_units(units: HoldOutUnits, n_folds: int) -> HoldOutUnits:
     """Join the units to at most `n_folds` folds, shuffled because scores may be sorted."""
+    # Folds of whole units; rows are items or edges
     n_units = len(units.members)
     unit_sizes = [len(rows) for rows in units.members]
     rows = np.concatenate(units.members)

@@ -107,7 +107,7 @@ def possible_ranks(
     best, worst : ndarray of int, shape (n_items,)
         Ends of the intervals of the ranks.
     """
-    if quantile is None:
+    if quantile is None:  # of Student's t distribution, for one difference at a time
         quantile = spread.quantile((1 + confidence) / 2)
     best = np.empty(len(scores), np.intp)
     worst = np.empty(len(scores), np.intp)
@@ -121,6 +121,7 @@ def possible_ranks(
 
 def _rank_bounds_of_list(scores: Array, root: Array, quantile: float) -> tuple[Indices, Indices]:
     """Best and worst ranks in one list, by the standard errors of all differences."""
+    # The best rank counts the items that are significantly above, the worst rank those below
     covariance = root @ root.T
     variance = covariance.diagonal()
     variance_of_difference = variance[:, None] + variance - 2 * covariance
@@ -136,6 +137,7 @@ def _rank_bounds_of_long_list(
     scores: Array, root: Array, quantile: float
 ) -> tuple[Indices, Indices]:
     """Best and worst ranks in one list, where s_i + s_j bounds the error of a difference."""
+    # Intervals of the scores instead of all differences; root: of the covariance of the scores
     n_items = len(scores)
     half_width = quantile * np.linalg.norm(root, axis=1)
     low = scores - half_width
@@ -154,7 +156,7 @@ def joint_quantile(spread: CovarianceRoot, lists: Indices, confidence: float) ->
     """
     items_of_lists = indices_by_group(lists)
     n_pairs = sum(len(items) * (len(items) - 1) // 2 for items in items_of_lists)
-    if len(lists) > JOINT_LIMIT or n_pairs == 0:
+    if len(lists) > JOINT_LIMIT or n_pairs == 0:  # too many items to simulate
         bonferroni_level = (1 - confidence) / max(1, n_pairs)
         return spread.quantile(1 - bonferroni_level / 2)
 
@@ -178,6 +180,7 @@ def joint_quantile(spread: CovarianceRoot, lists: Indices, confidence: float) ->
 
 def _largest_ratios(errors: NDArray[np.float32], root: Array) -> Array:
     """Largest |e_i − e_j| / s_ij over the pairs of a list, for each draw of the errors e."""
+    # For each draw the largest |error i − error j| / standard error over all pairs of items
     n_items, n_draws = errors.shape
     largest = np.zeros(n_draws)
     for i in range(n_items - 1):

@@ -34,6 +34,7 @@ class ProbabilityMap(NamedTuple):
 
     def probability(self, difference: Array, error: Array) -> Array:
         """Return P for each difference and its standard error."""
+        # The logistic function of the difference, flatter where its standard error is larger
         width = np.sqrt(1 + self.error_weight * error**2)
         return np.asarray(expit(self.slope * difference / width))
 
@@ -50,7 +51,8 @@ def fit_probability_map(difference: Array, error: Array) -> ProbabilityMap:
     d = difference / typical_difference
     e = error / typical_difference
     n_pairs = len(d)
-    target = (n_pairs + 1) / (n_pairs + 2)  # Platt's scaling
+    # The first item of each pair is the better one: the target is nearly 1, as in Platt's scaling
+    target = (n_pairs + 1) / (n_pairs + 2)
 
     def loss_and_gradient(parameters: Array) -> tuple[float, Array]:
         # Cross entropy of P = σ(s d / √(1 + c e²)) with the target, and its gradient
