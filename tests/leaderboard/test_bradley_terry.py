@@ -158,7 +158,7 @@ def test_a_newton_step_without_a_comparison_misses_little_of_the_refit(ties):
     alpha, model = 1e-3, _model(data, Z, ties)
     steps = held_out_margins(model.fit(alpha).leave_one_out(), np.arange(data.n_pairs))
     tally = model.counts
-    inside = model.margins()[tally.pair][tally.outcome]
+    inside = model.margins()[tally.pair_of_outcome][tally.outcome_of_comparison]
     for k in range(0, data.n_pairs, 7):
         kept = np.delete(np.arange(data.n_pairs), k)
         again = _model(*_without(data, Z, kept), ties).fit(alpha)

@@ -349,14 +349,14 @@ def test_a_tally_counts_what_a_dictionary_counts(largest, graph):
         i, j, target = graph.winner[k], graph.loser[k], graph.magnitude[k]
         key = (i, j, target, graph.weight[k]) if i < j else (j, i, -target, graph.weight[k])
         counts[key] = counts.get(key, 0) + 1
-        c = found.outcome[k]
-        p = found.pair[c]
+        c = found.outcome_of_comparison[k]
+        p = found.pair_of_outcome[c]
         assert (found.first[p], found.second[p], found.target[c], found.weight[c]) == key
     assert len(counts) == len(found.count)
     assert sorted(counts.values()) == sorted(found.count)
     pairs = list(zip(found.first.tolist(), found.second.tolist(), strict=True))
     assert pairs == sorted({key[:2] for key in counts})
-    assert (np.diff(found.pair) >= 0).all()
+    assert (np.diff(found.pair_of_outcome) >= 0).all()
 
 
 @settings(max_examples=25, deadline=None)

@@ -72,8 +72,12 @@ def test_the_gap_without_each_vote_is_that_of_a_refit(options):
     case = VoteRemoval(exact, exact.system.difference_contrast(a, b), 1e9)
     kept = np.ones(data.n_pairs, bool)
     for row in found.removed:
-        outcome = case.counts.outcome[row]
-        of = case.counts.pair[outcome], case.counts.weight[outcome], case.counts.target[outcome]
+        outcome = case.counts.outcome_of_comparison[row]
+        of = (
+            case.counts.pair_of_outcome[outcome],
+            case.counts.weight[outcome],
+            case.counts.target[outcome],
+        )
         before = case.lead
         case._update_without(*of)
         kept[row] = False

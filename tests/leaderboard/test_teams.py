@@ -182,7 +182,7 @@ def test_the_rows_of_changing_teams_are_sums_over_their_members():
     values = model.system.term_values(model.unknowns)
     phi = model.rating_terms.term_weights(board.comparisons.times, np.zeros((0, 30), int))
     margins = (phi.toarray() * (D @ values)).sum(axis=1)
-    order = np.argsort(model.counts.cell)
+    order = np.argsort(model.counts.cell_of_pair)
     sign = np.where(board.comparisons.first < board.comparisons.second, 1, -1)
     np.testing.assert_allclose(model.margins()[order], (sign * margins), atol=1e-10)
 

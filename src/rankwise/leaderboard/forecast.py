@@ -109,7 +109,7 @@ def fit_board_chances(model: RatingModel) -> Chances:
     """Return the curve of a board: that of the model, or one fitted to held-out margins."""
     counts = model.counts
     outcome = np.sign(counts.target)
-    margins = model.margins()[counts.pair]
+    margins = model.margins()[counts.pair_of_outcome]
     curve = model.outcome_curve
     if curve is not None and curve.likelihood.has_tie_parameter:
         return Chances(theta=curve.theta)

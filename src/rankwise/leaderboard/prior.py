@@ -103,7 +103,7 @@ class Priors(NamedTuple):
             Least squares with these ratings.
         """
         counts = leave_one_out.counts
-        n_votes = len(counts.outcome)
+        n_votes = counts.n_comparisons
         alpha = leave_one_out.ridge / counts.total_weight
         penalty_in_votes = alpha * n_votes  # λ for votes of weight 1
 

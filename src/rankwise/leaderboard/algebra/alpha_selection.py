@@ -46,7 +46,7 @@ def select_alpha(
     alphas = center_of_grid * RELATIVE_ALPHAS[::grid_step]
     losses = held_out_losses(alphas)
     if system.has_prior:
-        n_comparisons = len(system.counts.outcome)
+        n_comparisons = system.counts.n_comparisons
         log_likelihoods = -n_comparisons * losses
         return alpha_of_prior(alphas, log_likelihoods, center_of_grid / stiffness)
 
@@ -180,7 +180,7 @@ def _left_out_residuals(
     The outcomes have the same weight.
     """
     counts = system.counts
-    pairs = counts.pair[outcomes]
+    pairs = counts.pair_of_outcome[outcomes]
     weight = counts.weight[outcomes[0]]  # all outcomes have the same weight
 
     # Design rows and targets, less what the unknowns without regularization explain.

@@ -39,7 +39,7 @@ class ComparisonCounts:
         items occurs once for each value of the covariates (and each cell).
     covariates : ndarray of shape (n_distinct, n_covariates)
         Z, from the point of view of `first`.
-    pair : ndarray of shape (n_outcomes,)
+    pair_of_outcome : ndarray of shape (n_outcomes,)
         The distinct pair of each outcome, in increasing order.
     target : ndarray of shape (n_outcomes,)
         δ, the margin of `first`; negative if `second` won.
@@ -47,9 +47,9 @@ class ComparisonCounts:
         ω of each comparison with the outcome.
     count : ndarray of shape (n_outcomes,)
         Number of comparisons with the outcome.
-    outcome : ndarray of shape (n_comparisons,)
+    outcome_of_comparison : ndarray of shape (n_comparisons,)
         The outcome of each comparison.
-    cell : ndarray of shape (n_distinct,) or None
+    cell_of_pair : ndarray of shape (n_distinct,) or None
         The circumstances (time and context) of each distinct pair; None if they do not matter.
     teams : TeamRows or None
         Members of the sides of each distinct pair; None if each side is one item.
@@ -60,12 +60,12 @@ class ComparisonCounts:
     first: Indices
     second: Indices
     covariates: Array
-    pair: Indices
+    pair_of_outcome: Indices
     target: Array
     weight: Array
     count: Indices
-    outcome: Indices
-    cell: Indices | None = None
+    outcome_of_comparison: Indices
+    cell_of_pair: Indices | None = None
     teams: TeamRows | None = None
 
     @classmethod
@@ -96,7 +96,8 @@ class ComparisonCounts:
         target = _negate_where(is_reversed, data.outcome)
         covariates = _negate_where(is_reversed[:, None], covariates)
 
-        # One integer for each distinct pair, and one for each distinct outcome of a pair.
+        # One integer (code) for each distinct pair: its items, covariates and cell. With the target
+        # and the weight it becomes a code for each distinct outcome of a pair.
         n_items = len(data.items)
         n_sides = data.n_sides
         codes = first * n_sides + second
@@ -111,7 +112,7 @@ class ComparisonCounts:
 
         # Distinct codes increase, so the outcomes of a pair follow each other.
         distinct = _distinct_codes(codes, n_codes)
-        outcome_rows = distinct.position
+        outcome_rows = distinct.example_row  # one comparison with each outcome
         is_new_pair = np.diff(pair_codes[outcome_rows], prepend=-1) > 0
         pair_rows = outcome_rows[is_new_pair]
         teams = None
@@ -123,19 +124,24 @@ class ComparisonCounts:
             first=first[pair_rows],
             second=second[pair_rows],
             covariates=covariates[pair_rows],
-            pair=np.cumsum(is_new_pair) - 1,
+            pair_of_outcome=np.cumsum(is_new_pair) - 1,
             target=target[outcome_rows],
             weight=data.weight[outcome_rows],
-            count=distinct.occurrences,
-            outcome=distinct.number,
-            cell=None if cells is None else cells[pair_rows],
+            count=distinct.n_rows,
+            outcome_of_comparison=distinct.number_of_row,
+            cell_of_pair=None if cells is None else cells[pair_rows],
             teams=teams,
         )
+
+    @property
+    def n_comparisons(self) -> int:
+        """Number of comparisons, each counted as often as it occurs."""
+        return len(self.outcome_of_comparison)
 
     @cached_property
     def rows(self) -> list[Indices]:
         """Row numbers of the comparisons with each outcome."""
-        return indices_by_group(self.outcome)
+        return indices_by_group(self.outcome_of_comparison)
 
     @cached_property
     def outcome_weight(self) -> Array:
@@ -164,11 +170,15 @@ class ComparisonCounts:
 
     def sum_by_pair(self, values: Array | NDArray[np.bool_]) -> Array:
         """Sum values of the outcomes over each distinct pair."""
-        return np.asarray(np.bincount(self.pair, values, minlength=len(self.first)), np.float64)
+        return np.asarray(
+            np.bincount(self.pair_of_outcome, values, minlength=len(self.first)), np.float64
+        )
 
     @cached_property
     def edges(self) -> Indices:
         """The first distinct pair of every two sides that met, whatever the covariates."""
+        # Pairs of the same two sides (with other covariates or cells) follow each other; an edge is
+        # the first of them.
         edge_codes = self.first * self.n_sides + self.second  # in increasing order
         return np.flatnonzero(np.diff(edge_codes, prepend=-1))
 
@@ -219,7 +229,7 @@ class ComparisonCounts:
 
     def center(self, ratings: Array) -> Array:
         """Subtract the mean of each component, along the first axis."""
-        component = self.components - 1
+        component = self.components - 1  # numbered from 0
         component_means = self._component_averages @ ratings
         return np.asarray(ratings - component_means[component])
 
@@ -233,11 +243,21 @@ class ComparisonCounts:
 
 
 class _DistinctCodes(NamedTuple):
-    """Distinct integers: a position and the count of each, and its number at every position."""
+    """Distinct integers of several rows, in increasing order.
 
-    position: Indices
-    occurrences: Indices
-    number: Indices
+    Attributes
+    ----------
+    example_row : ndarray of shape (n_distinct,)
+        A row with each distinct code.
+    n_rows : ndarray of shape (n_distinct,)
+        Number of rows with each distinct code.
+    number_of_row : ndarray of shape (n_rows,)
+        Number of the distinct code of each row.
+    """
+
+    example_row: Indices
+    n_rows: Indices
+    number_of_row: Indices
 
 
 def _negate_where(condition: NDArray[np.bool_], values: Array) -> Array:
@@ -254,13 +274,13 @@ def _combine_codes(codes: Indices, n_codes: int, values: Array | Indices) -> tup
     n_values = len(distinct_values)
     if n_values == 1:
         return codes, n_codes
-    if n_codes > LARGEST_CODE // n_values:  # the product would overflow: number the codes anew
+    if n_codes > LARGEST_CODE // n_values:  # the product would overflow: renumber from 0
         distinct_codes, codes = np.unique(codes, return_inverse=True)
         n_codes = len(distinct_codes)
 
     # code · n_values + position of the value among the distinct ones
     combined = codes * n_values
-    if n_values <= FEW_VALUES:
+    if n_values <= FEW_VALUES:  # count the smaller distinct values, faster than a search
         for value in distinct_values[:-1]:
             combined += values > value
     else:
@@ -270,20 +290,22 @@ def _combine_codes(codes: Indices, n_codes: int, values: Array | Indices) -> tup
 
 def _distinct_codes(codes: Indices, n_codes: int) -> _DistinctCodes:
     """Return the distinct codes, by counting if their upper bound is small."""
-    n = len(codes)
-    has_many_possible_codes = n_codes > 4 * n
+    n_all_rows = len(codes)
+    has_many_possible_codes = n_codes > 4 * n_all_rows
     if has_many_possible_codes:  # sort the codes instead of counting each possible one
-        _, position, number, occurrences = np.unique(
+        _, example_row, number_of_row, n_rows = np.unique(
             codes, return_index=True, return_inverse=True, return_counts=True
         )
-        return _DistinctCodes(position, occurrences, number)
+        return _DistinctCodes(example_row, n_rows, number_of_row)
 
-    # Arrays with an entry for each possible code.
-    occurrences_of_code = np.bincount(codes, minlength=n_codes)
-    position_of_code = np.empty(n_codes, dtype=np.intp)
-    position_of_code[codes] = np.arange(n)
-    number_of_code = np.cumsum(occurrences_of_code > 0) - 1
-    present = np.flatnonzero(occurrences_of_code)
+    # Arrays with an entry for each possible code, from 0 to n_codes − 1.
+    n_rows_of_code = np.bincount(codes, minlength=n_codes)
+    example_row_of_code = np.empty(n_codes, dtype=np.intp)
+    example_row_of_code[codes] = np.arange(n_all_rows)
+    number_of_code = np.cumsum(n_rows_of_code > 0) - 1
+    present_codes = np.flatnonzero(n_rows_of_code)
     return _DistinctCodes(
-        position_of_code[present], occurrences_of_code[present], number_of_code[codes]
+        example_row=example_row_of_code[present_codes],
+        n_rows=n_rows_of_code[present_codes],
+        number_of_row=number_of_code[codes],
     )

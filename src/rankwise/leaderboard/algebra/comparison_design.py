@@ -44,6 +44,7 @@ class ComparisonDesign:
         parameter_basis: Matrix,
         n_regularized: int,
     ) -> None:
+        # Design D = incidence @ parameter_basis; without a basis the unknowns are the parameters.
         self.counts = counts
         self.incidence = incidence
         self.parameter_basis = parameter_basis
@@ -55,24 +56,26 @@ class ComparisonDesign:
 
     def penalties(self, ridge: float) -> Array:
         """λ of each unknown: `ridge` for the regularized ones, next to nothing for the others."""
-        tiny = TINY_PENALTY * self.counts.total_weight
-        n_free = self.n_unknowns - self.n_regularized
-        return np.repeat([ridge, tiny], [self.n_regularized, n_free])
+        # The regularized unknowns come first; the others have almost no penalty.
+        tiny_penalty = TINY_PENALTY * self.counts.total_weight
+        n_unregularized = self.n_unknowns - self.n_regularized
+        return np.repeat([ridge, tiny_penalty], [self.n_regularized, n_unregularized])
 
     def parameters(self, unknowns: Array) -> Array:
         """Parameters that the unknowns determine, for each column."""
-        if self.parameter_basis is None:
+        if self.parameter_basis is None:  # the unknowns are the parameters
             return unknowns
         return np.asarray(self.parameter_basis @ unknowns)
 
     def margins(self, unknowns: Array) -> Array:
         """``D u``: the margin of each distinct pair, for each column of u."""
-        if self.parameter_basis is None:
+        if self.parameter_basis is None:  # the unknowns are the parameters
             return np.asarray(self.incidence @ unknowns)
         return np.asarray(self.incidence @ (self.parameter_basis @ unknowns))
 
     def apply_transpose(self, pair_values: Array) -> Array:
         """``Dᵀ v`` for a value of each distinct pair, for each column of v."""
+        # Dᵀ v with D = incidence @ parameter_basis
         parameter_values = self._transposed_incidence @ pair_values
         if self.parameter_basis is None:
             return np.asarray(parameter_values)
@@ -88,12 +91,14 @@ class ComparisonDesign:
 
     def rows(self, pairs: Indices | slice | list[int]) -> Matrix:
         """Rows of D of distinct pairs."""
+        # Rows of D = incidence @ parameter_basis
         if self.parameter_basis is None:
             return self.incidence[pairs]
         return self.incidence[pairs] @ self.parameter_basis
 
     def gram(self, weights: Array) -> Matrix:
         """``Dᵀ W D``, sparse if D is."""
+        # Dᵀ W D with D = incidence @ parameter_basis; W multiplies the rows of the incidence.
         incidence = self.incidence
         n_entries_by_row = np.diff(incidence.indptr)
         weighted_entries = incidence.data * np.repeat(weights, n_entries_by_row)
@@ -131,6 +136,7 @@ def fixed_width_csr(
     n_sparse_columns : int
         Number of columns before the dense ones.
     """
+    # Every row has the same number of entries: the given ones, then all dense columns.
     n_rows, n_dense = dense_columns.shape
     n_columns = n_sparse_columns + n_dense
     dense_positions = np.tile(np.arange(n_sparse_columns, n_columns), (n_rows, 1))
@@ -160,13 +166,14 @@ def iterative_solver(
         `MAX_ITERATIONS`, with a warning.
     """
     preconditioner = np.where(diagonal > 0, diagonal, 1.0).astype(diagonal.dtype)
-    limit = MAX_ITERATIONS if max_iter is None else max_iter
+    iteration_limit = MAX_ITERATIONS if max_iter is None else max_iter
 
     def solve(right: Array) -> Array:
         right_columns = right.reshape(len(right), -1).astype(diagonal.dtype)
         solution = conjugate_gradients(
-            product, right_columns, preconditioner, tol=tol, max_iter=limit
+            product, right_columns, preconditioner, tol=tol, max_iter=iteration_limit
         )
+        # A caller that passes a limit expects to stop there.
         if not solution.converged and max_iter is None:
             warn_user(
                 f"conjugate gradients stopped after {MAX_ITERATIONS} iterations before the "

@@ -34,12 +34,13 @@ def effective_clusters(leave_one_out: LeaveOneOut, clusters: Indices) -> Array:
     n_items = counts.n_items
     sum_of_variances = np.zeros((n_items, n_items))
     sum_of_squares = np.zeros((n_items, n_items))
-    for cluster_rows in indices_by_group(clusters):
-        outcomes = counts.outcome[cluster_rows]
+    for comparisons in indices_by_group(clusters):
+        outcomes = counts.outcome_of_comparison[comparisons]
         pair_weights = np.zeros(len(leave_one_out.margins))
-        np.add.at(pair_weights, counts.pair[outcomes], counts.weight[outcomes])
+        np.add.at(pair_weights, counts.pair_of_outcome[outcomes], counts.weight[outcomes])
 
-        # How errors of the ratings of this cluster change the common ratings: A⁻¹ L_u.
+        # How errors of the ratings of this cluster change the common ratings: A⁻¹ L_u, with the
+        # regularized Gram matrix A of all comparisons and L_u of the cluster.
         influence = leave_one_out.inverse_gram @ system.dense_gram(pair_weights)
         rating_influence, _ = system.ratings_and_effects(influence)
         covariance = rating_influence @ rating_influence.T
@@ -49,6 +50,7 @@ def effective_clusters(leave_one_out: LeaveOneOut, clusters: Indices) -> Array:
         sum_of_variances += variances
         sum_of_squares += variances**2
 
+    # (Σ variance)² / Σ variance² for each pair of items, 1 without any variance.
     effective_number = np.ones((n_items, n_items))
     has_variance = sum_of_squares > 0
     np.divide(sum_of_variances**2, sum_of_squares, out=effective_number, where=has_variance)

@@ -68,7 +68,8 @@ class LeaveOneOut:
     @cached_property
     def resistances(self) -> Array:
         """Effective resistance ``xᵀ A⁻¹ x`` of each distinct pair."""
-        if self.system.parameter_basis is None:
+        # The effective resistance of a row x of the design: xᵀ A⁻¹ x
+        if self.system.parameter_basis is None:  # rows are as sparse as the incidence matrix
             return self._resistances_of_sparse_rows()
         return self._resistances_of_dense_rows()
 
@@ -85,9 +86,9 @@ class LeaveOneOut:
         for start in range(0, n_rows, block_size):
             block = slice(start, start + block_size)
             x = values[block]
-            # (n_block, row_width, row_width): A⁻¹ restricted to the entries of each row
+            # A⁻¹ restricted to the entries of each row, (n_block, row_width, row_width)
             inverses = self.inverse_gram[columns[block, :, None], columns[block, None, :]]
-            resistances[block] = np.einsum("ka,kab,kb->k", x, inverses, x)
+            resistances[block] = np.einsum("ka,kab,kb->k", x, inverses, x)  # xᵀ A⁻¹ x
         return resistances
 
     def _resistances_of_dense_rows(self) -> Array:
@@ -97,13 +98,13 @@ class LeaveOneOut:
         for start in range(0, n_rows, block_size):
             block = slice(start, start + block_size)
             x = self.system.rows(block)
-            resistances[block] = np.einsum("ij,ij->i", x @ self.inverse_gram, x)
+            resistances[block] = np.einsum("ij,ij->i", x @ self.inverse_gram, x)  # xᵀ A⁻¹ x
         return resistances
 
     @cached_property
     def leverages(self) -> Array:
         """Leverage of one comparison of each outcome."""
-        return np.asarray(self.counts.weight * self.resistances[self.counts.pair])
+        return np.asarray(self.counts.weight * self.resistances[self.counts.pair_of_outcome])
 
     @cached_property
     def held_out_residuals(self) -> Array:
@@ -118,19 +119,19 @@ class LeaveOneOut:
         comparisons, a solve for many.
         """
         counts = self.counts
-        outcome = counts.outcome[comparisons]
-        pairs = counts.pair[outcome]
+        outcome = counts.outcome_of_comparison[comparisons]
+        pairs = counts.pair_of_outcome[outcome]
         weights = counts.weight[outcome]
         weighted_residuals = weights * (counts.target[outcome] - self.margins[pairs])
         if len(comparisons) > self.system.n_unknowns:
             return self._change_by_solve(pairs, weights, weighted_residuals)
 
-        # Woodbury's formula: a system of the size of the removed comparisons.
+        # Woodbury's formula: a system of the size of the removed comparisons, with their rows D.
         D = self.system.rows(pairs)
         influence = D @ self.inverse_gram  # (n_removed, n_unknowns)
         hat_matrix = weights[:, None] * (D @ influence.T)  # W D A⁻¹ Dᵀ
-        held_out = np.linalg.solve(np.eye(len(pairs)) - hat_matrix, weighted_residuals)
-        return np.asarray(held_out @ influence)
+        held_out_residuals = np.linalg.solve(np.eye(len(pairs)) - hat_matrix, weighted_residuals)
+        return np.asarray(held_out_residuals @ influence)
 
     def _change_by_solve(self, pairs: Indices, weights: Array, weighted_residuals: Array) -> Array:
         n_pairs = len(self.margins)
@@ -139,9 +140,10 @@ class LeaveOneOut:
         np.add.at(removed_weights, pairs, weights)
         np.add.at(removed_residuals, pairs, weighted_residuals)
 
-        remaining_matrix = self.gram - self.system.dense_gram(removed_weights)
-        right = self.system.apply_transpose(removed_residuals)
-        return np.asarray(np.linalg.solve(remaining_matrix, right))
+        # (A − Dᵀ W D)⁻¹ Dᵀ ρ with the removed comparisons D and their weighted residuals ρ
+        remaining_gram = self.gram - self.system.dense_gram(removed_weights)
+        right_side = self.system.apply_transpose(removed_residuals)
+        return np.asarray(np.linalg.solve(remaining_gram, right_side))
 
 
 def jackknife_covariance(
@@ -164,7 +166,7 @@ def jackknife_covariance(
     unknowns. If all noise is equal, the two terms add up to σ² A⁻¹, the posterior covariance.
     """
     system = leave_one_out.system
-    n_units = len(system.counts.outcome)
+    n_units = system.counts.n_comparisons
     if clusters is not None:
         n_units = int(clusters.max()) + 1
 
@@ -194,23 +196,24 @@ def _leave_out_covariance(
     """``Σ_u (w^(−u) − w)(w^(−u) − w)ᵀ`` and the noise that is missing from it."""
     system = leave_one_out.system
     counts = leave_one_out.counts
-    held_out = leave_one_out.held_out_residuals
+    residuals = leave_one_out.held_out_residuals
     inverse_gram = leave_one_out.inverse_gram
 
-    # The sandwich A⁻¹ M A⁻¹, with M of the noise of each pair.
-    noise_by_pair = missing_noise(counts, held_out, has_few_data)
+    # The sandwich A⁻¹ M A⁻¹, where M is the Gram matrix weighted by the noise of each pair.
+    noise_by_pair = missing_noise(counts, residuals, has_few_data)
     if clusters is None:
-        noise_by_pair += counts.sum_by_pair(counts.count * (counts.weight * held_out) ** 2)
+        noise_by_pair += counts.sum_by_pair(counts.count * (counts.weight * residuals) ** 2)
     middle = system.dense_gram(noise_by_pair)
     if system.has_prior:  # the errors of the prior itself
         all_outcomes = np.ones(len(counts.count), bool)
-        prior_noise = leave_one_out.ridge * mean_noise(counts, held_out, all_outcomes)
+        prior_noise = leave_one_out.ridge * mean_noise(counts, residuals, all_outcomes)
         regularized = np.arange(system.n_regularized)
         middle[regularized, regularized] += prior_noise
     covariance = np.asarray(inverse_gram @ middle @ inverse_gram)
     if clusters is None:
         return covariance
 
+    # With clusters, the sum of (u − u without the cluster)(…)ᵀ, in blocks that fit into memory.
     comparisons_by_cluster = indices_by_group(clusters)
     block_size = max(1, BLOCK // len(covariance))
     for start in track(range(0, len(comparisons_by_cluster), block_size), "jackknife"):
@@ -227,7 +230,7 @@ def held_out_margins(leave_one_out: LeaveOneOut, clusters: Indices) -> Array:
     """
     system = leave_one_out.system
     counts = leave_one_out.counts
-    pair_of_comparison = counts.pair[counts.outcome]
+    pair_of_comparison = counts.pair_of_outcome[counts.outcome_of_comparison]
     margins = leave_one_out.margins[pair_of_comparison]
     if system.exceeds_covariance_limit:
         return margins
@@ -241,29 +244,32 @@ def compute_held_out_residuals(
     counts: ComparisonCounts, margins: Array, resistances: Array
 ) -> Array:
     """Residual e / (1 − h) of one comparison of each outcome, with its leverage h."""
-    residual = counts.target - margins[counts.pair]
-    slack = 1 - counts.weight * resistances[counts.pair]  # 1 − h
-    is_unsupported = slack < LEAST_SLACK
-    held_out = np.where(is_unsupported, counts.target, residual)
-    held_out /= np.where(is_unsupported, 1.0, slack)
+    # Residual e / (1 − h); with a leverage h of about 1 nothing else supports the comparison.
+    residual = counts.target - margins[counts.pair_of_outcome]
+    one_minus_leverage = 1 - counts.weight * resistances[counts.pair_of_outcome]
+    is_unsupported = one_minus_leverage < LEAST_SLACK
+    held_out_residuals = np.where(is_unsupported, counts.target, residual)
+    held_out_residuals /= np.where(is_unsupported, 1.0, one_minus_leverage)
 
     # Without other comparisons of its items an error is unknown: it gets the mean noise.
     if is_unsupported.any():
         reference = is_unsupported if is_unsupported.all() else ~is_unsupported
-        noise = mean_noise(counts, held_out, reference)
-        held_out[is_unsupported] = np.sqrt(noise / counts.weight[is_unsupported])
-    return np.asarray(held_out)
+        noise = mean_noise(counts, held_out_residuals, reference)
+        held_out_residuals[is_unsupported] = np.sqrt(noise / counts.weight[is_unsupported])
+    return np.asarray(held_out_residuals)
 
 
-def mean_noise(counts: ComparisonCounts, held_out: Array, selected: NDArray[np.bool_]) -> float:
+def mean_noise(
+    counts: ComparisonCounts, held_out_residuals: Array, is_selected: NDArray[np.bool_]
+) -> float:
     """Mean of ω e² over the comparisons with the selected outcomes."""
-    n_comparisons = counts.count[selected]
-    weight = counts.weight[selected] * n_comparisons
-    return float(weight @ held_out[selected] ** 2 / n_comparisons.sum())
+    n_comparisons = counts.count[is_selected]
+    weight = counts.weight[is_selected] * n_comparisons
+    return float(weight @ held_out_residuals[is_selected] ** 2 / n_comparisons.sum())
 
 
 def missing_noise(
-    counts: ComparisonCounts, held_out: Array, has_few_data: NDArray[np.bool_]
+    counts: ComparisonCounts, held_out_residuals: Array, has_few_data: NDArray[np.bool_]
 ) -> Array:
     """Noise that comparisons of items with few data lack to the mean, for each distinct pair.
 
@@ -271,19 +277,23 @@ def missing_noise(
     held-out squares, the mean square of the outcomes once for each of the unknown ratings and
     effects. If all outcomes are ties, one win takes that place.
     """
-    n = len(counts.outcome)
-    n_ratings = counts.n_items - int(counts.components.max())
+    # Few comparisons may fit without error, so the mean noise also counts the mean square of the
+    # outcomes, once for each unknown rating and effect.
+    n = counts.n_comparisons
+    n_ratings = counts.n_items - int(counts.components.max())  # one is 0 in each component
     n_unknown = n_ratings + counts.covariates.shape[1]
-    noise = mean_noise(counts, held_out, np.ones(len(held_out), bool))
+    all_outcomes = np.ones(len(held_out_residuals), bool)
+    noise = mean_noise(counts, held_out_residuals, all_outcomes)
     outcome_squares = counts.squared_target
-    if outcome_squares == 0:
+    if outcome_squares == 0:  # only ties: as if one comparison had a winner
         outcome_squares = counts.total_weight
     expected_noise = (n * noise + n_unknown * outcome_squares / n) / (n + n_unknown)
 
-    missing_squares = np.maximum(0.0, expected_noise / counts.weight - held_out**2)
-    missing = counts.count * counts.weight**2 * missing_squares
-    is_affected = counts.has_member(has_few_data)[counts.pair]
-    return counts.sum_by_pair(missing * is_affected)
+    # What the squared residuals of items with few data lack to the expected noise.
+    missing_squares = np.maximum(0.0, expected_noise / counts.weight - held_out_residuals**2)
+    missing_by_outcome = counts.count * counts.weight**2 * missing_squares
+    is_affected = counts.has_member(has_few_data)[counts.pair_of_outcome]
+    return counts.sum_by_pair(missing_by_outcome * is_affected)
 
 
 def factor_covariance(covariance: Array) -> Array:
@@ -293,6 +303,7 @@ def factor_covariance(covariance: Array) -> Array:
     errors. The jitter that makes the factorization possible in spite of rounding is therefore small
     relative to each variance, also if one unknown is a million times as uncertain as another.
     """
+    # Correlations are factorized: the jitter on their diagonal is small relative to each variance.
     errors = np.sqrt(np.maximum(covariance.diagonal(), 0.0))
     n = len(covariance)
     if not errors.any():
@@ -328,33 +339,36 @@ def _root_by_draws(
     pair_weights = counts.pair_weights
     n_pairs = len(pair_weights)
     resistances = _sketched_leverages(system, pair_weights, ridge, rng) / pair_weights
-    held_out = compute_held_out_residuals(counts, leave_one_out.margins, resistances)
+    residuals = compute_held_out_residuals(counts, leave_one_out.margins, resistances)
+    unit_residuals = _pair_residuals_by_unit(counts, residuals, clusters)
+    missing_errors = np.sqrt(missing_noise(counts, residuals, has_few_data))
 
-    contributions = _unit_contributions(counts, held_out, clusters)
-    missing_errors = np.sqrt(missing_noise(counts, held_out, has_few_data))
+    # A draw: the sum of the residuals of all units with random signs, as a right-hand side. The
+    # covariance of such sums is M, and that of their solutions A⁻¹ M A⁻¹.
 
     solve = system.solver(pair_weights, ridge, DRAW_TOLERANCE, np.float32)
     root = np.empty((system.n_unknowns, N_DRAWS))
     for draw in track(range(N_DRAWS), "jackknife"):
-        unit_signs = _random_signs(contributions.shape[1], rng)
+        unit_signs = _random_signs(unit_residuals.shape[1], rng)
         pair_signs = _random_signs(n_pairs, rng)
-        pair_values = contributions @ unit_signs + missing_errors * pair_signs
+        pair_values = unit_residuals @ unit_signs + missing_errors * pair_signs
         root[:, draw] = solve(system.apply_transpose(pair_values))
     return np.asarray(root / np.sqrt(N_DRAWS))
 
 
-def _unit_contributions(
-    counts: ComparisonCounts, held_out: Array, clusters: Indices | None
+def _pair_residuals_by_unit(
+    counts: ComparisonCounts, held_out_residuals: Array, clusters: Indices | None
 ) -> sp.csr_matrix:
     """Weighted residuals of each unit, by pair: (n_pairs, n_units).
 
     All independent comparisons of a pair are one unit, with the sum of their squares.
     """
     if clusters is None:
-        squares = counts.sum_by_pair(counts.count * (counts.weight * held_out) ** 2)
+        squared_residuals = counts.count * (counts.weight * held_out_residuals) ** 2
+        squares = counts.sum_by_pair(squared_residuals)
         return sp.diags(np.sqrt(squares)).tocsr()
-    weighted_residuals = (counts.weight * held_out)[counts.outcome]
-    positions = (counts.pair[counts.outcome], clusters)
+    weighted_residuals = (counts.weight * held_out_residuals)[counts.outcome_of_comparison]
+    positions = (counts.pair_of_outcome[counts.outcome_of_comparison], clusters)
     shape = (len(counts.first), clusters.max() + 1)
     return sp.coo_matrix((weighted_residuals, positions), shape).tocsr()
 
@@ -367,6 +381,8 @@ def _sketched_leverages(
     With λ as comparisons of every item with 0 the hat matrix H is a projection. So h is the mean
     square of H q over random signs q, and 1 − h that of q − H q.
     """
+    # Estimates of the diagonal of H = √W D A⁻¹ Dᵀ √W: mean squares of H q for random signs q, as
+    # shares of those of H q and (I − H) q. The penalties count as further rows of the design.
     n_items = system.counts.n_items
     root_weights = np.sqrt(weights)
     root_penalties = np.sqrt(system.penalties(ridge))
@@ -376,11 +392,12 @@ def _sketched_leverages(
     for _ in track(range(N_SKETCHES), "leverages"):
         signs = _random_signs(len(weights), rng)
         penalty_signs = _random_signs(system.n_unknowns, rng)
+        # Only differences within a component have margins.
         penalty_signs[:n_items] = system.counts.center(penalty_signs[:n_items])
 
-        right = system.apply_transpose(root_weights * signs)
-        right += root_penalties * penalty_signs
-        projected = root_weights * system.margins(solve(right))  # H q
+        right_side = system.apply_transpose(root_weights * signs)
+        right_side += root_penalties * penalty_signs
+        projected = root_weights * system.margins(solve(right_side))  # H q
         sum_of_projected_squares += projected**2
         sum_of_residual_squares += (signs - projected) ** 2
     total = sum_of_projected_squares + sum_of_residual_squares

@@ -76,7 +76,7 @@ class PairLikelihood:
 
     def start(self) -> Array:
         """Zero ratings, and the θ that matches the share of ties."""
-        start = np.zeros(self.system.n_unknowns + 1)
+        start = np.zeros(self.system.n_unknowns + 1)  # the last one is θ of the ties
         if self.likelihood.has_tie_parameter:
             is_tie = self.counts.target == 0
             tie_share = float(self.outcome_weight @ is_tie) / self.total_weight
@@ -88,10 +88,13 @@ class PairLikelihood:
     def evaluate(self, unknowns: Array) -> Point:
         """Value and gradient at [u, θ]."""
         counts = self.counts
-        theta = unknowns[-1]
+        theta = unknowns[-1]  # of the ties; the others are the unknowns of the system
         pair_margins = self.system.margins(unknowns[:-1])
-        derivatives = self.likelihood.derivatives(pair_margins[counts.pair], counts.target, theta)
+        derivatives = self.likelihood.derivatives(
+            pair_margins[counts.pair_of_outcome], counts.target, theta
+        )
 
+        # Negative log likelihood plus half the penalty, and its gradient (of the system and of θ).
         weight = self.outcome_weight
         half_penalty = 0.5 * self.penalties @ unknowns**2
         value = float(weight @ derivatives.loss + half_penalty)
@@ -108,13 +111,15 @@ class PairLikelihood:
         assert derivatives is not None  # of every point of `evaluate`
         counts = self.counts
         weight = self.outcome_weight
+        # Step of the unknowns of the system if θ stays: −H⁻¹ g
         pair_curvatures = counts.sum_by_pair(weight * derivatives.curvature)
         solve = self.system.solver(pair_curvatures, self.ridge, tol)
         step_for_same_theta: Array = -solve(point.gradient[:-1])
         if not self.likelihood.has_tie_parameter:
             return np.append(step_for_same_theta, 0.0)
 
-        # Block elimination: the Hessian is [[H, c], [cᵀ, t]], with c of the mixed derivatives.
+        # Block elimination of the Hessian [[H, c], [cᵀ, t]] of unknowns and θ, with the mixed
+        # derivatives c: the step of θ follows from the Schur complement t − cᵀ H⁻¹ c.
         mixed_by_pair = counts.sum_by_pair(weight * derivatives.mixed_curvature)
         mixed = self.system.apply_transpose(mixed_by_pair)
         solved_mixed = solve(mixed)  # H⁻¹ c
@@ -142,9 +147,9 @@ def newton(problem: Problem, start: Array, tol: float) -> Point:
     n_iter = 0
     is_last_step_short = True
     while True:
-        # J is strongly convex: J − min J is at most ½ gᵀ Λ⁻¹ g / W.
-        bound = float(0.5 * point.gradient**2 @ inverse_penalties / problem.total_weight)
-        relative_gap = bound / point.value
+        # The objective J is strongly convex: J − min J is at most ½ gᵀ Λ⁻¹ g / W.
+        bound_of_gap = float(0.5 * point.gradient**2 @ inverse_penalties / problem.total_weight)
+        relative_gap = bound_of_gap / point.value
         if (relative_gap <= tol and is_last_step_short) or n_iter == MAX_ITERATIONS:
             break
 
@@ -172,8 +177,8 @@ def newton(problem: Problem, start: Array, tol: float) -> Point:
 
 def _line_search(problem: Problem, point: Point, step: Array) -> Point | None:
     """Return the longest of the steps 1, ½, ¼, … with a sufficient decrease; None if none has."""
-    slope = float(point.gradient @ step) / problem.total_weight  # of J along the step
-    if not slope < 0:
+    slope = float(point.gradient @ step) / problem.total_weight  # of the objective along the step
+    if not slope < 0:  # also NaN
         return None
     step_size = 1.0
     while step_size > LEAST_STEP:

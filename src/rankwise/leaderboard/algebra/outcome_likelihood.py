@@ -59,7 +59,10 @@ class OutcomeLikelihood:
 
     def derivatives(self, margin: Array, outcome: Array, theta: Array | float) -> Derivatives:
         """Loss and derivatives for outcomes 1, 0 and −1; convex in m and θ."""
+        # Probabilities are in the ratio of the powers e^(m/2), ν = e^θ and e^(−m/2) of a win, a tie
+        # and a loss; here they are divided by the largest one.
         win, tie, loss, largest_exponent = self._powers(margin, theta)
+
         # The largest of the three powers is 1. Adding the other two first keeps small ones exact.
         sum_of_others = np.where(tie == 1, win + loss, tie + np.minimum(win, loss))
         total = 1 + sum_of_others
@@ -70,6 +73,7 @@ class OutcomeLikelihood:
         exponent = np.where(is_tie, tie_exponent, 0.5 * outcome * margin)
         negative_log_likelihood = (largest_exponent - exponent) + np.log1p(sum_of_others)
 
+        # Derivatives with respect to the margin and to θ.
         p_win = win / total
         p_tie = tie / total
         p_loss = loss / total
@@ -94,7 +98,8 @@ class OutcomeLikelihood:
         return np.asarray(shares / shares.sum(axis=-1, keepdims=True))
 
     def _powers(self, margin: Array, theta: Array | float) -> _Powers:
-        # Without the parameter ν = 0, so that its power is 0 as well.
+        # e^(m/2), e^θ and e^(−m/2), divided by the largest one, so that none overflows. Without the
+        # parameter of the ties e^θ is 0.
         tie_exponent = theta if self.has_tie_parameter else -np.inf
         largest_exponent = np.maximum(0.5 * np.abs(margin), tie_exponent)
         return _Powers(
@@ -130,9 +135,12 @@ class OutcomeCurve(NamedTuple):
     def expected(self, margins: Array) -> Array:
         """Probability of a win minus that of a loss."""
         probabilities = self.probabilities(margins)
-        return np.asarray(probabilities[..., 0] - probabilities[..., 2])
+        p_win = probabilities[..., 0]
+        p_loss = probabilities[..., 2]
+        return np.asarray(p_win - p_loss)
 
     def variances(self, margins: Array) -> Array:
         """Variance of the outcomes 1, 0 and −1."""
+        # Variance of the outcomes 1 (win), 0 (tie) and −1 (loss), without cancellation.
         win, tie, loss = np.moveaxis(self.probabilities(margins), -1, 0)
         return np.asarray(win * (tie + loss) + loss * (tie + win) + 2 * win * loss)

@@ -65,12 +65,14 @@ class RatingSystem(ComparisonDesign):
         self.prior_ratings = prior_ratings
         self.has_prior = prior_ratings.shape[1] > 0
 
-        items, signs = counts.members
+        # A row of the design has ±1 for the items of a pair, then the columns without
+        # regularization: differences of the prior ratings, and covariates.
+        items, signs = counts.members  # (n_pairs, n_members)
         prior_differences = np.einsum("km,kmb->kb", signs, prior_ratings[items])
         self.free_columns = np.hstack([prior_differences, counts.covariates])
         incidence = fixed_width_csr(items, signs, self.free_columns, counts.n_items)
 
-        # Without features the unknowns are the ratings themselves.
+        # Without features the unknowns are the ratings; with features the coefficients.
         self.X: Array | None = None
         self.n_features = counts.n_items
         n_regularized = counts.n_items
@@ -101,6 +103,7 @@ class RatingSystem(ComparisonDesign):
         """Return d with dᵀ u = Σ w_i r_i."""
         n_items = self.counts.n_items
         n_priors = self.prior_ratings.shape[1]
+        # Parameters are ratings, weights of priors and effects of covariates; an effect counts 0.
         parameter_weights = np.zeros(self.n_parameters)
         parameter_weights[:n_items] = item_weights
         parameter_weights[n_items : n_items + n_priors] = item_weights @ self.prior_ratings
@@ -115,13 +118,12 @@ class RatingSystem(ComparisonDesign):
         if counts.teams is not None or self.n_parameters > n_items:
             return super().gram(weights)
 
-        # The graph Laplacian: weighted degrees on the diagonal, minus the weights of the edges.
+        # Dᵀ W D is the graph Laplacian: weighted degrees on the diagonal, minus the edge weights.
         weights_on_first = np.bincount(counts.first, weights, n_items)
         degrees = weights_on_first + np.bincount(counts.second, weights, n_items)
         values = np.concatenate([degrees, -counts.sum_by_edge(weights)])
-        laplacian = copy(self._laplacian_positions)
-        positions_in_values = laplacian.data
-        laplacian.data = values[positions_in_values]
+        laplacian = copy(self._laplacian_positions)  # its entries are positions in `values`
+        laplacian.data = values[laplacian.data]
         if self.parameter_basis is None:
             return laplacian
         return self._transposed_parameter_basis @ (laplacian @ self.parameter_basis)
@@ -133,25 +135,30 @@ class RatingSystem(ComparisonDesign):
         n_items = counts.n_items
         first = counts.first[counts.edges]
         second = counts.second[counts.edges]
+        # The values of a Laplacian are its degrees, one for each item, and then the edge weights.
         item = np.arange(n_items)
-        edge = n_items + np.arange(len(first))
+        degree_position = np.arange(n_items)
+        edge_position = n_items + np.arange(len(first))
+
         # Three parts: below, on and above the diagonal.
         rows = np.concatenate([second, item, first])
         columns = np.concatenate([first, item, second])
-        positions = np.concatenate([edge, item, edge])
+        positions = np.concatenate([edge_position, degree_position, edge_position])
         return sp.csr_matrix((positions, (rows, columns)), (n_items, n_items))
 
     def regularized_gram(self, weights: Array, ridge: float) -> Array:
         """``Dᵀ W D + Λ``, dense; without features and prior it is invertible also for λ = 0."""
-        matrix = self.dense_gram(weights)
-        if self.parameter_basis is None and not self.has_prior:
+        gram = self.dense_gram(weights)
+        ratings_are_unknowns = self.parameter_basis is None
+        if ratings_are_unknowns and not self.has_prior:
+            # The block of the ratings is singular: some changes of ratings change no margin. Adding
+            # the projection on them changes no solution, and makes the block invertible.
             n_items = self.counts.n_items
-            laplacian = matrix[:n_items, :n_items]  # a view
-            mean_diagonal = laplacian.trace() / n_items
-            laplacian += mean_diagonal * self._null_projection
-        diagonal = np.arange(len(matrix))
-        matrix[diagonal, diagonal] += self.penalties(ridge)
-        return matrix
+            mean_diagonal = gram[:n_items, :n_items].trace() / n_items
+            gram[:n_items, :n_items] += mean_diagonal * self._null_projection
+        diagonal = np.arange(len(gram))
+        gram[diagonal, diagonal] += self.penalties(ridge)
+        return gram
 
     @cached_property
     def _null_projection(self) -> Array:
@@ -161,8 +168,10 @@ class RatingSystem(ComparisonDesign):
         therefore be added to the Gram matrix of the items: no rating changes, and the condition of
         the matrix does not depend on λ.
         """
+        # Changes of ratings that change no margin; without teams these are the same change of all
+        # ratings of a component.
         teams = self.counts.teams
-        if teams is None:  # the ratings of a component, changed by the same number
+        if teams is None:
             return component_projection(self.counts.components)
         return np.asarray(teams.null_space @ teams.null_space.T)
 
@@ -179,21 +188,23 @@ class RatingSystem(ComparisonDesign):
         a block of vectors does not. Single precision is twice as fast and sufficient for
         tolerances down to about 1e-4.
         """
+        # Solves (Dᵀ W D + Λ) x = b: directly for few items, by conjugate gradients for many.
         if not self.exceeds_dense_limit:
             return partial(np.linalg.solve, self.regularized_gram(weights, ridge))
 
         gram = self.gram(weights).astype(dtype, copy=False)
         penalties = self.penalties(ridge).astype(dtype, copy=False)
 
-        def product(vectors: Array) -> Array:
+        def multiply_system(vectors: Array) -> Array:
             return np.asarray(gram @ vectors + penalties[:, None] * vectors)
 
-        return iterative_solver(product, gram.diagonal() + penalties, tol)
+        return iterative_solver(multiply_system, gram.diagonal() + penalties, tol)
 
     def ratings_and_effects(self, unknowns: Array) -> tuple[Array, Array]:
         """Ratings with mean 0 (in each component if there are no features), and effects."""
         n_items = self.counts.n_items
         n_priors = self.prior_ratings.shape[1]
+        # Parameters: ratings of the items, weights of the priors, effects of the covariates.
         parameters = self.parameters(unknowns)
         ratings = parameters[:n_items]
         prior_weights = parameters[n_items : n_items + n_priors]
@@ -212,6 +223,7 @@ def _full_rank_features(counts: ComparisonCounts, X: Array) -> Array:
             "the features of the two items are equal in every comparison, so their weights cannot "
             "be estimated; pass other features, or none."
         )
+    # Principal components, without those of no variance among items that can be compared.
     _, singular_values, directions = svd(counts.center(X), full_matrices=False)
     is_independent = singular_values > RANK_TOLERANCE * singular_values[0]
     return np.asarray((X - X.mean(axis=0)) @ directions[is_independent].T)

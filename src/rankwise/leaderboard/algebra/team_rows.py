@@ -50,6 +50,7 @@ class TeamRows:
     """
 
     def __init__(self, teams: Teams, first: Indices, second: Indices, n_items: int) -> None:
+        # A row is the shares of the items on the first side minus those on the second side.
         matrix = team_matrix(teams, n_items)
         self.n_items = n_items
         self.first = matrix[first]
@@ -63,6 +64,7 @@ class TeamRows:
     @cached_property
     def members(self) -> SignedMembers:
         """Nonzero entries of the rows."""
+        # The entries of the sparse rows, in dense arrays as wide as the longest row.
         matrix = self.matrix
         row_sizes = np.diff(matrix.indptr)
         n_rows = len(row_sizes)
@@ -88,6 +90,8 @@ class TeamRows:
         Sets are numbered from 1 in decreasing order of size. For more than 2,000 items they are the
         items that are connected by comparisons.
         """
+        # The difference of two items is determined if no change of ratings that changes no margin
+        # changes it: if their rows of the null space are equal.
         if self.n_items <= NULL_LIMIT:
             return number_by_size(equal_rows(self.null_space))
         return determined_sets(self.matrix)
@@ -95,6 +99,7 @@ class TeamRows:
     @cached_property
     def has_level(self) -> bool:
         """Whether a change of all ratings by the same number changes a margin."""
+        # Changes of the margins if all ratings increase by 1.
         margin_changes = np.asarray(self.matrix.sum(axis=1))
         rounding = EQUAL_ENTRIES * np.abs(self.matrix.data).max()
         return bool(np.abs(margin_changes).max() > rounding)
@@ -111,7 +116,7 @@ class TeamRows:
 
     def determines(self, contrasts: sp.csr_array) -> Array:
         """Whether the comparisons determine each of several sums of ratings."""
-        if self.n_items > NULL_LIMIT:
+        if self.n_items > NULL_LIMIT:  # too many items to know; as if it were determined
             return np.ones(contrasts.shape[0], bool)
         # A sum is undetermined if it depends on changes of ratings that change no margin.
         largest_change = np.abs(contrasts @ self.null_space).max(axis=1, initial=0.0)
@@ -138,8 +143,11 @@ def determined_sets(rows: sp.csr_array) -> Indices:
     """Number of the set of each item whose differences the rows determine, as in `TeamRows`."""
     n_rows, n_items = rows.shape
     if n_items <= NULL_LIMIT:
+        # Items whose rows of the null space are equal have a determined difference.
         return number_by_size(equal_rows(null_space(rows)))
-    # The graph of rows and items, with an edge for each nonzero entry.
+
+    # For many items the connected components of a graph of rows and items, with an edge for each
+    # nonzero entry.
     adjacency = sp.block_array([[None, rows], [rows.T, None]])
     labels = connected_components(adjacency, directed=False)[1]
     item_labels = labels[n_rows:]
@@ -151,6 +159,7 @@ def null_space(rows: sp.csr_array) -> Array:
 
     The columns are scaled to length 1 first, so that items with small shares are not lost.
     """
+    # Eigenvectors of the Gram matrix with the eigenvalue 0, after scaling columns to length 1.
     n_items = rows.shape[1]
     column_norms = np.sqrt(np.asarray(rows.power(2).sum(axis=0)))
     column_norms[column_norms == 0] = 1.0
@@ -168,13 +177,14 @@ def equal_rows(basis: Array) -> Indices:
     """Number the classes of equal rows, by products with random vectors."""
     rng = np.random.default_rng(0)
     products = basis @ rng.standard_normal((basis.shape[1], N_PROBES))
-    # Equal rows have equal products with every random vector, up to rounding.
+    # Equal rows have equal products with every random vector, up to rounding. For each vector, rows
+    # with equal products get the same class.
     classes = np.zeros((len(basis), N_PROBES), np.intp)
-    for k, values in enumerate(products.T):
+    for probe, values in enumerate(products.T):
         order = np.argsort(values)
-        ordered = values[order]
-        is_new_class = np.diff(ordered, prepend=ordered[:1]) > EQUAL_ENTRIES
-        classes[order, k] = np.cumsum(is_new_class)
+        sorted_values = values[order]
+        starts_class = np.diff(sorted_values, prepend=sorted_values[:1]) > EQUAL_ENTRIES
+        classes[order, probe] = np.cumsum(starts_class)
     return np.asarray(np.unique(classes, axis=0, return_inverse=True)[1])
 
 
@@ -182,7 +192,7 @@ def number_by_size(labels: Indices) -> Indices:
     """Number sets of items from 1 in decreasing order of size; of two, the first item decides."""
     sizes = np.bincount(labels)
     first_item = np.unique(labels, return_index=True)[1]
-    by_size = np.lexsort((first_item, -sizes))
+    by_size = np.lexsort((first_item, -sizes))  # largest first; of equal ones by their first item
     number_of_label = np.empty(len(sizes), dtype=np.intp)
     number_of_label[by_size] = np.arange(1, len(sizes) + 1)
     return np.asarray(number_of_label[labels])

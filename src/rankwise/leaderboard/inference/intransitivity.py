@@ -109,7 +109,7 @@ class CircleTest:
             first=counts.first[counts.edges],
             second=counts.second[counts.edges],
             covariates=curve_columns,
-            cell=None,
+            cell_of_pair=None,
         )
         self.edge_system = RatingSystem(edge_counts)
 
@@ -130,9 +130,9 @@ class CircleTest:
         """Residuals of the comparisons of the board."""
         counts = self.counts
         weight = counts.outcome_weight
-        residuals = counts.target - self.expected[counts.pair]
+        residuals = counts.target - self.expected[counts.pair_of_outcome]
         edge_sums = counts.sum_by_edge(counts.sum_by_pair(weight * residuals))
-        total_squares = np.sum(weight * residuals**2 / self.variances[counts.pair])
+        total_squares = np.sum(weight * residuals**2 / self.variances[counts.pair_of_outcome])
         # One board: (1, n_edges) and (1,)
         return PairResiduals(edge_sums[None, :], np.array([total_squares]))
 
@@ -140,10 +140,11 @@ class CircleTest:
         """Residuals of the same comparisons with outcomes drawn from the model."""
         counts = self.counts
         rng = np.random.default_rng(0)
-        probabilities = curve.probabilities(self.margins)[counts.pair]  # of win, tie and loss
+        # Of win, tie and loss, by distinct outcome.
+        probabilities = curve.probabilities(self.margins)[counts.pair_of_outcome]
         outcomes = np.array([[1.0], [0.0], [-1.0]])
-        residuals = outcomes - self.expected[counts.pair]  # (3, n_outcomes)
-        weighted_squares = counts.weight * residuals**2 / self.variances[counts.pair]
+        residuals = outcomes - self.expected[counts.pair_of_outcome]  # (3, n_outcomes)
+        weighted_squares = counts.weight * residuals**2 / self.variances[counts.pair_of_outcome]
         sums_by_board = []  # (n_boards, n_edges)
         squares_by_board = []  # (n_boards,)
         for _ in range(n_draws):
@@ -208,7 +209,7 @@ def measure_intransitivity(model: RatingModel, *, is_testable: bool) -> Intransi
     """
     counts = model.counts
     expected = model.expected(model.margins())
-    residuals_of_outcomes = counts.target - expected[counts.pair]
+    residuals_of_outcomes = counts.target - expected[counts.pair_of_outcome]
     unexplained = 0.0
     if counts.squared_target > 0:
         residual_squares = float(counts.outcome_weight @ residuals_of_outcomes**2)

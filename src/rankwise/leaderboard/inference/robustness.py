@@ -124,14 +124,14 @@ class VoteRemoval:
             self.n_remaining[best] -= n_votes
             n_removed += n_votes
             removed_weight = n_votes * counts.weight[best]
-            self._update_without(counts.pair[best], removed_weight, counts.target[best])
+            self._update_without(counts.pair_of_outcome[best], removed_weight, counts.target[best])
         return np.asarray(counts.count - self.n_remaining)
 
     def terms_of_lower_bound(self) -> LowerBoundTerms:
         """Return the terms of the lower bound, for one vote of each outcome."""
         # Of one vote of each outcome: weight ω, derivative c of the lead in the target, residual e
         weight = self.counts.weight
-        sensitivity = self.sensitivities[self.counts.pair]
+        sensitivity = self.sensitivities[self.counts.pair_of_outcome]
         residual = self._residuals()
         return LowerBoundTerms(
             decrease=weight * (sensitivity * residual),
@@ -140,7 +140,7 @@ class VoteRemoval:
         )
 
     def _residuals(self) -> Array:
-        return self.counts.target - self.margins[self.counts.pair]
+        return self.counts.target - self.margins[self.counts.pair_of_outcome]
 
     def _decreases_without_one_vote(self) -> Array:
         """How much the lead decreases without one vote of each outcome; infinite for a bridge.
@@ -149,8 +149,8 @@ class VoteRemoval:
         one minus its leverage.
         """
         counts = self.counts
-        sensitivity = self.sensitivities[counts.pair]
-        leverage = counts.weight * self.resistances[counts.pair]
+        sensitivity = self.sensitivities[counts.pair_of_outcome]
+        leverage = counts.weight * self.resistances[counts.pair_of_outcome]
         slack = 1 - leverage
         # Without a vote its residual e becomes e / (1 − leverage); the lead falls by ω c times it.
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -173,7 +173,7 @@ class VoteRemoval:
         disconnect the board.
         """
         counts = self.counts
-        pair = counts.pair[outcome]
+        pair = counts.pair_of_outcome[outcome]
         weight = counts.weight[outcome]
         resistance = self.resistances[pair]
         residual = counts.target[outcome] - self.margins[pair]
@@ -333,7 +333,7 @@ def _describe_removed_votes(
     return VotesToFlip(
         n=len(rows) if is_flipped else None,
         at_least=at_least,
-        of=len(counts.outcome),
+        of=counts.n_comparisons,
         removed=rows,
     )
 
@@ -366,7 +366,7 @@ def blocks_to_flip(
         if len(remaining) == 1 or not decreases[best] > 0:
             break
         remaining.pop(best)
-        remaining_outcomes = counts.outcome[np.isin(block_of_row, remaining)]
+        remaining_outcomes = counts.outcome_of_comparison[np.isin(block_of_row, remaining)]
         remaining_counts = np.bincount(remaining_outcomes, minlength=len(counts.count))
         refitted = _refit(model, remaining_counts)
         leave_one_out = refitted.leave_one_out()
@@ -385,11 +385,11 @@ def _lower_bound_of_blocks(removal: VoteRemoval, rows_by_block: list[Indices]) -
     block_terms = []
     hat_norms = []
     for rows in rows_by_block:
-        outcomes = counts.outcome[rows]
+        outcomes = counts.outcome_of_comparison[rows]
         block_terms.append([float(term[outcomes].sum()) for term in terms])
         # Norm of the hat matrix of the block, Fᵀ Dᵀ W D F with A⁻¹ = F Fᵀ
         block_weights = np.zeros(len(counts.first))
-        np.add.at(block_weights, counts.pair[outcomes], counts.weight[outcomes])
+        np.add.at(block_weights, counts.pair_of_outcome[outcomes], counts.weight[outcomes])
         hat_matrix = root.T @ removal.system.dense_gram(block_weights) @ root
         hat_norms.append(float(np.linalg.norm(hat_matrix, 2)))
     one_each = np.ones(len(rows_by_block), np.intp)

@@ -42,6 +42,7 @@ def tie_likelihood(counts: ComparisonCounts, ties: str) -> OutcomeLikelihood:
             "model='bradley-terry' is for wins, ties and losses, but the outcomes are margins; "
             "leave out margin and magnitude, or use model='least-squares'."
         )
+    # Without any tie, or with ties only, the parameter of the ties has no finite estimate.
     is_tie = counts.target == 0
     is_parameter_finite = bool(is_tie.any() and not is_tie.all())
     return OutcomeLikelihood(has_tie_parameter=ties == "davidson" and is_parameter_finite)
@@ -50,7 +51,7 @@ def tie_likelihood(counts: ComparisonCounts, ties: str) -> OutcomeLikelihood:
 def tie_parameter(counts: ComparisonCounts, ties: str, curve: OutcomeCurve) -> float | None:
     """Return ν of Davidson's model; None if ties are half a win or all outcomes are ties."""
     if curve.likelihood.has_tie_parameter:
-        return float(np.exp(curve.theta))
+        return float(np.exp(curve.theta))  # ν = e^θ
     has_only_ties = (counts.target == 0).all()
     if ties == "half" or has_only_ties:
         return None
@@ -94,7 +95,7 @@ class BradleyTerry:
         self.system = RatingSystem(counts, X, prior_ratings)
         self.components = comparable_components(counts, X, prior_ratings)
         self.tie_model = ties
-        self.theta = 0.0
+        self.theta = 0.0  # log of the parameter of the ties
 
     @property
     def outcome_curve(self) -> OutcomeCurve:
@@ -121,7 +122,8 @@ class BradleyTerry:
         """Mean log loss of left-out comparisons, each by a Newton step, for each alpha."""
         losses = np.empty(len(alphas))
         start = None
-        for k in reversed(range(len(alphas))):  # each search starts at the solution before
+        # From the strongest regularization on; each search starts at the solution before.
+        for k in reversed(range(len(alphas))):
             solution = self._fit_unknowns(float(alphas[k]), start)
             start = solution.unknowns
             losses[k] = self.held_out_log_loss()
@@ -131,7 +133,7 @@ class BradleyTerry:
         """Estimate ratings and effects by Newton's method."""
         self._fit_unknowns(alpha)
         ratings, self.effects = self.system.ratings_and_effects(self.unknowns)
-        self.ratings = self._origin.center(ratings)
+        self.ratings = self._origin.center(ratings)  # mean 0 of the items with finite ratings
         return self
 
     @property
@@ -144,6 +146,7 @@ class BradleyTerry:
         if start is None:
             start = problem.start()
         point = newton(problem, start, TOLERANCE)
+        # The last unknown is θ, the log of the parameter of the ties.
         self.unknowns = point.unknowns[:-1]
         self.theta = float(point.unknowns[-1])
         return point
@@ -153,6 +156,7 @@ class BradleyTerry:
         model = copy(self)
         model.counts = counts
         model.system = self.system.with_counts(counts)
+        # The penalty is α times the total weight; it stays the same.
         alpha_of_same_penalty = self.alpha * self.counts.total_weight / counts.total_weight
         return model.fit(alpha_of_same_penalty)
 
@@ -185,8 +189,9 @@ class BradleyTerry:
 
     def held_out_log_loss(self) -> float:
         """Mean log loss of the comparisons, each by a Newton step without it, for the same θ."""
+        # Margins without the comparison itself, by a Newton step from its leverage.
         leave_one_out = self.leave_one_out()
-        margins = leave_one_out.margins[self.counts.pair]
+        margins = leave_one_out.margins[self.counts.pair_of_outcome]
         negative_residuals = margins - leave_one_out.counts.target
         leverages = leave_one_out.leverages
         held_out_margins = margins + negative_residuals * leverages / (1 - leverages)
@@ -222,9 +227,11 @@ class RatingOrigin:
         if system.X is not None or system.has_prior:
             is_reference = np.ones(counts.n_items, dtype=bool)
         else:
-            is_finite = has_finite_rating(counts)
+            # Ratings that only alpha keeps finite do not count in the mean of a component, unless
+            # at most one other rating is left.
+            is_finite = is_finite_without_alpha(counts)
             n_finite = np.bincount(counts.components, is_finite)
-            has_few_finite = n_finite[counts.components] < 2  # one rating alone would be 0
+            has_few_finite = n_finite[counts.components] < 2
             is_reference = is_finite | has_few_finite
         return cls(is_reference, counts.components)
 
@@ -232,6 +239,7 @@ class RatingOrigin:
         """Subtract the mean of the reference items of each component, along the first axis."""
         if self.is_reference.all():
             return ratings
+        # Subtract the mean of the reference items of each component.
         centered = ratings.copy()
         for items in indices_by_group(self.components):
             if len(items):
@@ -262,8 +270,9 @@ def working_least_squares(model: LogOddsModel) -> LeaveOneOut:
     The weights are ω ℓ''(m), the targets m − ℓ'(m)/ℓ''(m). Removing a comparison or a cluster is
     one Newton step, for the same θ.
     """
+    # Iteratively reweighted least squares at the solution: weights ω ℓ″, targets m − ℓ′/ℓ″.
     counts = model.counts
-    margins = model.margins()[counts.pair]
+    margins = model.margins()[counts.pair_of_outcome]
     derivatives = model.outcome_curve.derivatives(margins, counts.target)
     curvature = np.maximum(derivatives.curvature, 1e-300)
     working_counts = replace(
@@ -279,7 +288,7 @@ def working_least_squares(model: LogOddsModel) -> LeaveOneOut:
 def separation_note(model: LogOddsModel) -> str:
     """Return a sentence on ratings that only alpha keeps finite; empty if there are none."""
     counts = model.counts
-    margins = model.margins()[counts.pair]
+    margins = model.margins()[counts.pair_of_outcome]
     explains_every_comparison = (margins * counts.target > 0).all()
     if explains_every_comparison:
         return (
@@ -289,7 +298,7 @@ def separation_note(model: LogOddsModel) -> str:
     if model.system.X is not None or model.system.has_prior:
         return ""
     n_items = counts.n_items
-    n_separated = n_items - int(np.sum(has_finite_rating(counts)))
+    n_separated = n_items - int(np.sum(is_finite_without_alpha(counts)))
     if n_separated == 0:
         return ""
     return (
@@ -298,7 +307,7 @@ def separation_note(model: LogOddsModel) -> str:
     )
 
 
-def has_finite_rating(counts: ComparisonCounts) -> NDArray[np.bool_]:
+def is_finite_without_alpha(counts: ComparisonCounts) -> NDArray[np.bool_]:
     """Return the items whose ratings are finite relative to each other without alpha.
 
     In each component these are the items of the largest set in which every item has beaten every
@@ -308,22 +317,28 @@ def has_finite_rating(counts: ComparisonCounts) -> NDArray[np.bool_]:
     With teams, they are the largest set that is determined by the comparisons without members who
     only won or only lost.
     """
+    # Pairs of which the first side, or the second one, won or tied a comparison.
     is_present = counts.count > 0
     first_scored = counts.sum_by_pair(is_present & (counts.target >= 0)) > 0
     second_scored = counts.sum_by_pair(is_present & (counts.target <= 0)) > 0
-    if counts.teams is None:
-        finite_set = _strong_components(counts, first_scored, second_scored)
-    else:
-        finite_set = _sets_of_members(counts, counts.teams, first_scored, second_scored)
 
-    # In each component the largest set is finite; of several, the one of the first item.
-    set_size = np.bincount(finite_set)[finite_set]
+    # Sets of items with finite differences of ratings: each won or tied against each other one, if
+    # not directly then through other items.
+    if counts.teams is None:
+        set_of_item = _strong_components(counts, first_scored, second_scored)
+    else:
+        set_of_item = _sets_of_members(counts, counts.teams, first_scored, second_scored)
+
+    # The largest set of each component is finite; of equal ones, the one of the first item.
+    set_size = np.bincount(set_of_item)[set_of_item]
     items = np.arange(counts.n_items)
-    order = np.lexsort((items, -set_size, counts.components))
-    components, first_of_component = np.unique(counts.components[order], return_index=True)
-    largest_set = np.zeros(components.max() + 1, np.intp)
-    largest_set[components] = finite_set[order[first_of_component]]
-    return np.asarray(finite_set == largest_set[counts.components])
+    largest_sets_first = np.lexsort((items, -set_size, counts.components))
+    components, first_positions = np.unique(
+        counts.components[largest_sets_first], return_index=True
+    )
+    finite_set = np.zeros(components.max() + 1, np.intp)  # by component
+    finite_set[components] = set_of_item[largest_sets_first[first_positions]]
+    return np.asarray(set_of_item == finite_set[counts.components])
 
 
 def _strong_components(
@@ -352,7 +367,8 @@ def _sets_of_members(
     """
     is_remaining = first_scored | second_scored  # of each distinct pair
     while True:
-        # Remove the comparisons of members who only won, or only lost, the remaining ones.
+        # Remove the comparisons of members who only won, or only lost, the remaining ones: nothing
+        # bounds their ratings.
         first_won = first_scored & is_remaining
         second_won = second_scored & is_remaining
         n_won = counts.sum_by_item(first_won, second_won)

@@ -73,38 +73,41 @@ class DynamicSystem(ComparisonDesign):
         n_terms = cell_weights.shape[1]
         n_pairs = len(counts.first)
 
-        # Row of a pair: for each of its items the weights of the terms in the cell, signed.
-        pair_weights = cell_weights[counts.cell]
+        # A rating is a weighted sum of terms, with the weights of its cell (time and context). So
+        # the row of a pair has, for each of its items, the signed weights of the terms in its cell.
+        pair_weights = cell_weights[counts.cell_of_pair]
         term = pair_weights.indices.reshape(n_pairs, 1, -1)
         term_weight = pair_weights.data.reshape(n_pairs, 1, -1)
         items, signs = counts.members
         columns = (items[:, :, None] * n_terms + term).reshape(n_pairs, -1)
         values = (signs[:, :, None] * term_weight).reshape(n_pairs, -1)
-        n_values = n_items * n_terms
-        incidence = fixed_width_csr(columns, values, counts.covariates, n_values)
+        n_term_values = n_items * n_terms
+        incidence = fixed_width_csr(columns, values, counts.covariates, n_term_values)
 
-        # Unknowns are independent and have the variance 1: terms = root @ unknowns.
+        # The unknowns are independent with variance 1 a priori: terms = covariance root @ unknowns.
         item_blocks = sp.kron(sp.identity(n_items), terms.covariance_root())
         effects_block = sp.identity(counts.covariates.shape[1])
         parameter_basis = sp.block_diag([item_blocks, effects_block], format="csr")
-        super().__init__(counts, incidence, parameter_basis, n_regularized=n_values)
+        super().__init__(counts, incidence, parameter_basis, n_regularized=n_term_values)
 
     def term_values(self, unknowns: Array) -> Array:
         """Terms of the ratings, of shape (n_items, n_rating_terms[, n_columns])."""
+        # Values of the terms of all items; effects of covariates come after them.
         values = self.parameters(unknowns)[: self.n_regularized]
         return values.reshape(self.counts.n_items, -1, *unknowns.shape[1:])
 
     def ratings_at(self, term_weights: Array, unknowns: Array) -> Array:
         """Ratings with these weights of their terms, with mean 0 in each component."""
-        values = self.term_values(unknowns)
+        values = self.term_values(unknowns)  # (n_items, n_terms[, n_columns])
         ratings = np.einsum("iq...,q->i...", values, term_weights)
         return self.counts.center(ratings)
 
     def contrast(self, item_weights: Array, term_weights: Array) -> Array:
         """Return d with dᵀ u = Σ w_i r_i, for ratings with these weights of their terms."""
+        # Parameters are the terms of all items, then the effects of covariates, which count 0 here.
         parameter_weights = np.zeros(self.n_parameters)
-        value_weights = np.outer(item_weights, term_weights)
-        parameter_weights[: self.n_regularized] = value_weights.ravel()
+        weights_of_terms = np.outer(item_weights, term_weights)
+        parameter_weights[: self.n_regularized] = weights_of_terms.ravel()
         return np.asarray(self._transposed_parameter_basis @ parameter_weights)
 
     def effects(self, unknowns: Array) -> Array:
@@ -120,15 +123,16 @@ class DynamicSystem(ComparisonDesign):
         self, weights: Array, ridge: float, tol: float = SOLVER_TOLERANCE
     ) -> Callable[[Array], Array]:
         """Return a solver by conjugate gradients that never forms the matrix."""
+        # Solves (Dᵀ W D + Λ) x = b by conjugate gradients, without forming the matrix.
         penalties = self.penalties(ridge)
 
-        def product(vectors: Array) -> Array:
+        def multiply_system(vectors: Array) -> Array:
             """``(Dᵀ W D + Λ) v``."""
             weighted_margins = weights[:, None] * self.margins(vectors)
             return self.apply_transpose(weighted_margins) + penalties[:, None] * vectors
 
         diagonal = self._transposed_squares @ weights + penalties
-        return iterative_solver(product, diagonal, tol, SOLVER_ITERATIONS)
+        return iterative_solver(multiply_system, diagonal, tol, SOLVER_ITERATIONS)
 
 
 class DynamicBradleyTerry:
@@ -166,14 +170,21 @@ class DynamicBradleyTerry:
         self.counts = counts
         self.likelihood = tie_likelihood(counts, ties)
         self.tie_model = ties
-        self.theta = 0.0
+        self.theta = 0.0  # log of the parameter of the ties
         self.tolerance = tolerance
-        self.rating_terms = RatingTerms(data, levels, scales)
-        cell_weights = self.rating_terms.term_weights(data.times, self.rating_terms.context_codes)
-        self.system = DynamicSystem(counts, self.rating_terms, cell_weights)
         self.components = counts.components
-        self.term_weights = self.rating_terms.term_weights_at()
-        self.alpha = 0.5 / counts.total_weight  # the scales determine the regularization
+
+        # A rating is a weighted sum of terms (constant, path in time, offsets of contexts); each
+        # comparison has the weights of its time and contexts.
+        self.rating_terms = RatingTerms(data, levels, scales)
+        weights_by_comparison = self.rating_terms.term_weights(
+            data.times, self.rating_terms.context_codes
+        )
+        self.system = DynamicSystem(counts, self.rating_terms, weights_by_comparison)
+        # Ratings of the board: at the last time and for the mix of contexts.
+        self.term_weights = self.rating_terms.term_weights_at(time=None, context=None)
+        # The prior of the unknowns is N(0, 1); the scales determine the regularization.
+        self.alpha = 0.5 / counts.total_weight
 
     @property
     def outcome_curve(self) -> OutcomeCurve:
@@ -196,6 +207,7 @@ class DynamicBradleyTerry:
             self.alpha = alpha
         problem = PairLikelihood(self.system, self.likelihood, self.alpha)
         point = newton(problem, problem.start(), self.tolerance)
+        # The last unknown is θ, the log of the parameter of the ties.
         self.unknowns = point.unknowns[:-1]
         self.theta = float(point.unknowns[-1])
         return self
@@ -238,13 +250,14 @@ class DynamicBradleyTerry:
 
         Clusters are not left out, and items with few data have errors from the prior.
         """
+        # Columns of `draws` are a root of the covariance of the unknowns, or random draws from it.
         root = self.system.ratings_at(self.term_weights, self.draws)
         n_columns = root.shape[1]
         return CovarianceRoot(
             root=root,
-            freedom=max(1, len(self.counts.outcome) - 1),
+            freedom=max(1, self.counts.n_comparisons - 1),
             effects_root=self.system.effects(self.draws),
-            is_exact=n_columns == len(self.draws),  # a square root of the covariance, not draws
+            is_exact=n_columns == len(self.draws),  # a square root, not draws
             unknowns_root=self.draws,
         )
 
@@ -257,7 +270,8 @@ class DynamicBradleyTerry:
         """Root of the posterior covariance of the unknowns, or draws from it if it is large."""
         system = self.system
         counts = self.counts
-        margins = self.margins()[counts.pair]
+        # The posterior precision is Dᵀ W D + Λ, with the curvatures of the likelihood as W.
+        margins = self.margins()[counts.pair_of_outcome]
         derivatives = self.outcome_curve.derivatives(margins, counts.target)
         curvatures = counts.sum_by_pair(counts.outcome_weight * derivatives.curvature)
         penalties = system.penalties(1)
@@ -266,16 +280,16 @@ class DynamicBradleyTerry:
             precision = system.dense_gram(curvatures) + np.diag(penalties)
             return factor_covariance(np.asarray(np.linalg.inv(precision), np.float64))
 
-        # The right-hand sides have the covariance Dᵀ W D + Λ = A, their solutions A⁻¹.
+        # Draws: right-hand sides with the covariance Dᵀ W D + Λ = A have solutions with A⁻¹.
         rng = np.random.default_rng(0)
         noise = rng.standard_normal((n_pairs + system.n_unknowns, N_DRAWS))
         noise /= np.sqrt(N_DRAWS)
         pair_noise = noise[:n_pairs]
         prior_noise = noise[n_pairs:]
-        right = system.apply_transpose(np.sqrt(curvatures)[:, None] * pair_noise)
-        right += np.sqrt(penalties)[:, None] * prior_noise
+        right_sides = system.apply_transpose(np.sqrt(curvatures)[:, None] * pair_noise)
+        right_sides += np.sqrt(penalties)[:, None] * prior_noise
         solve = system.solver(curvatures, 1.0, DRAW_TOLERANCE)
-        return solve(right)
+        return solve(right_sides)
 
     def margins_of(
         self, side_weights: sp.csr_array, times: AnyArray | None, context_codes: Indices
@@ -292,6 +306,7 @@ class DynamicBradleyTerry:
         context_codes : ndarray of shape (n_contexts, n)
             Levels of the contexts.
         """
+        # The last column of the side weights is an unknown item, whose terms are all 0.
         values = self.system.term_values(self.unknowns)
         unknown_item = np.zeros((1, self.rating_terms.n_terms))
         values = np.vstack([values, unknown_item])
@@ -328,6 +343,7 @@ def fit_dynamic(
 
 def count_cells(data: PairData, covariates: Array) -> ComparisonCounts:
     """Count comparisons with covariates, each in a cell of its own."""
+    # Every comparison is a cell of its own, so that none are merged.
     cell_of_comparison = np.arange(data.n_pairs)
     return ComparisonCounts.of(data, covariates, cell_of_comparison)
 
@@ -369,6 +385,8 @@ def select_scales(
     start = _first_scales(data, bool(levels), half_life)
     if data.n_pairs < LEAST_COMPARISONS:
         return start
+
+    # The scales to select, by the loss of later comparisons.
     names = ["constant"]
     if levels:
         names.append("context")
@@ -379,13 +397,13 @@ def select_scales(
     splits = _time_splits(data, covariates)
 
     def held_out_loss(scales: PriorScales) -> float:
-        total = 0.0
+        total_loss = 0.0
         for split in splits:
             model = DynamicBradleyTerry(
                 split.train, split.train_counts, levels, scales, ties, ROUGH_TOLERANCE
             )
-            total += model.fit().log_loss(split.test, split.test_covariates)
-        return total
+            total_loss += model.fit().log_loss(split.test, split.test_covariates)
+        return total_loss
 
     return _coordinate_search(start, names, held_out_loss)
 
@@ -432,6 +450,7 @@ def _coordinate_search(
     start: PriorScales, names: list[str], loss_of: Callable[[PriorScales], float]
 ) -> PriorScales:
     """Minimize the loss by changing one scale at a time by a factor."""
+    # Multiply one scale at a time by each factor, and keep what decreases the loss.
     losses = {start: loss_of(start)}
     best = start
     for _ in range(ROUNDS):
@@ -447,6 +466,6 @@ def _coordinate_search(
                     losses[trial] = loss_of(trial)
                 if losses[trial] < losses[best]:
                     best = trial
-        if best == best_of_last_round:
+        if best == best_of_last_round:  # no scale changed
             break
     return best

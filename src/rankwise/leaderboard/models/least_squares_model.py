@@ -20,6 +20,7 @@ def comparable_components(
     counts: ComparisonCounts, X: Array | None, prior_ratings: Array | None
 ) -> Indices:
     """Component of each item; one component if features or priors rate all items."""
+    # Features and priors make all items comparable.
     if X is None and prior_ratings is None:
         return counts.components
     return np.ones(counts.n_items, np.intp)
@@ -57,12 +58,14 @@ class LeastSquares:
 
     def held_out_losses(self, alphas: Array) -> Array:
         """Mean loss of left-out comparisons under normal noise, for each alpha."""
+        # Negative log likelihood of normal errors with the left-out variance, up to a constant.
         noise_variances = leave_one_out_errors(self.system, alphas)
         return np.asarray(0.5 * np.log(np.maximum(noise_variances, 1e-300)))
 
     def fit(self, alpha: float) -> Self:
         """Solve the linear system."""
         self.alpha = alpha
+        # Normal equations (Dᵀ W D + Λ) u = Dᵀ W δ
         solve = self.system.solver(self.counts.pair_weights, self._ridge)
         self.unknowns = solve(self.system.apply_transpose(self.counts.pair_target_sums))
         self.ratings, self.effects = self.system.ratings_and_effects(self.unknowns)
@@ -73,6 +76,7 @@ class LeastSquares:
         model = copy(self)
         model.counts = counts
         model.system = self.system.with_counts(counts)
+        # The penalty is α times the total weight; it stays the same.
         alpha_of_same_penalty = self.alpha * self.counts.total_weight / counts.total_weight
         return model.fit(alpha_of_same_penalty)
 

@@ -57,6 +57,7 @@ class RankingLikelihood:
 
     def newton_step(self, point: Point, tol: float) -> Array:
         """Newton's step."""
+        # The objective is divided by the total weight, the Hessian is not.
         inverse_hessian = self.model.inverse_hessian(point.unknowns)
         return -self.model.loss.total_weight * (inverse_hessian @ point.gradient)
 
@@ -100,6 +101,7 @@ class PlackettLuce:
         self.system = RatingSystem(counts)
         self.components = counts.components
         self.rankings = rankings
+        # The best place has the highest score; items without a place come after those with one.
         is_placed = np.isfinite(rankings.place)
         scores = -np.where(is_placed, rankings.place, 0.0)
         graph = ScoreGraph(scores, rankings.ranking, cost="sign", ties="exclude")
@@ -123,7 +125,7 @@ class PlackettLuce:
         """Estimate ratings by Newton's method."""
         self.alpha = alpha
         point = newton(RankingLikelihood(self), np.zeros(self.counts.n_items), GAP)
-        self.unknowns = self.counts.center(point.unknowns)
+        self.unknowns = self.counts.center(point.unknowns)  # mean 0 in each component
         ratings, self.effects = self.system.ratings_and_effects(self.unknowns)
         self.ratings = RatingOrigin.of(self.counts, self.system).center(ratings)
         return self
@@ -135,6 +137,7 @@ class PlackettLuce:
             ratings = self.fit(alpha).unknowns
             held_out_ratings = ratings[self.rankings.item]  # of each row of the rankings
             inverse_hessian = self.inverse_hessian(ratings)
+            # A Newton step to the ratings without each ranking, for its own items.
             for changes in self._changes_by_length(ratings, inverse_hessian):
                 steps = changes.inverse_hessians @ changes.corrected_gradients[:, :, None]
                 held_out_ratings[changes.rows] -= steps[:, :, 0]
@@ -173,6 +176,7 @@ class PlackettLuce:
         model, K.
         """
         rankings = self.rankings
+        # Units that are left out: rankings, or clusters of them.
         unit_of_ranking = np.arange(rankings.n_rankings)
         if clusters is not None:
             unit_of_ranking = np.zeros_like(unit_of_ranking)
@@ -201,13 +205,15 @@ class PlackettLuce:
         self, ratings: Array, inverse_hessian: Array
     ) -> Iterator[_RankingChanges]:
         """Yield the changes without each ranking, those of one length together."""
+        # Rankings of the same length at once. The gradient of a ranking, corrected for its own
+        # influence on the ratings, is (I − K A⁻¹)⁻¹ g with its Hessian K, for its items.
         row_ratings = ratings[self.rankings.item]
         for table, gradients, hessians in self.loss.by_ranking(row_ratings):
             rows = table.rows.T  # (n_rankings, length)
             items = self.rankings.item[rows]
             inverse_blocks = inverse_hessian[items[:, :, None], items[:, None, :]]
-            slack = np.eye(rows.shape[1]) - hessians @ inverse_blocks  # I − K EᵀA⁻¹E
-            corrected = np.linalg.solve(slack, -gradients[:, :, None])[:, :, 0]
+            one_minus_leverage = np.eye(rows.shape[1]) - hessians @ inverse_blocks  # I − K A⁻¹
+            corrected = np.linalg.solve(one_minus_leverage, -gradients[:, :, None])[:, :, 0]
             yield _RankingChanges(rows, np.asarray(corrected, np.float64), inverse_blocks)
 
     def inverse_hessian(self, ratings: Array) -> Array:
@@ -228,7 +234,8 @@ class PlackettLuce:
         """Sum K over the rankings, for the pairs of which at least one item is selected."""
         n_items = self.counts.n_items
         row_ratings = ratings[self.rankings.item]
-        total = np.zeros(n_items * n_items)
+        # Sum of the Hessians of all rankings; entries count if one of their items is selected.
+        total = np.zeros(n_items * n_items)  # flattened
         for table, _, hessians in self.loss.by_ranking(row_ratings):
             items = self.rankings.item[table.rows.T]  # (n_rankings, length)
             hessians *= is_selected[items][:, :, None] | is_selected[items][:, None, :]

@@ -103,11 +103,12 @@ class RatingTerms:
         self.levels = levels
         self.scales = scales
         self.context_codes = self.encode_contexts(data)
-        self.decay_time = scales.half_life / np.log(2)
+        self.decay_time = scales.half_life / np.log(2)  # after which 1/e of a change is left
         self.knots = np.empty(0)
         if data.times is not None:
             self.knots = _place_knots(in_days(data.times), self.decay_time)
 
+        # Order of the terms: the constant, one for each knot, one for each level of each context.
         n_levels = [len(labels) for labels in levels.values()]
         self.first_term_of_context = 1 + len(self.knots) + np.cumsum([0, *n_levels])
         self.n_terms = int(self.first_term_of_context[-1])
@@ -117,7 +118,8 @@ class RatingTerms:
         codes = np.zeros((len(self.levels), data.n_pairs), np.intp)
         for context, (name, levels) in enumerate(self.levels.items()):
             labels = data.contexts[name]
-            position = np.searchsorted(levels, labels)  # levels are sorted
+            # Position of each label among the sorted levels; −1 for other labels.
+            position = np.searchsorted(levels, labels)
             position = np.minimum(position, len(levels) - 1)
             is_level = levels[position] == labels
             codes[context] = np.where(is_level, position, -1)
@@ -125,17 +127,18 @@ class RatingTerms:
 
     def covariance_root(self) -> Array:
         """F with F Fᵀ the covariance of the terms of one item."""
+        # Terms: the constant, the path in time at its knots, the offsets of the levels of contexts.
         n_knots = len(self.knots)
-        path = slice(1, 1 + n_knots)
-        offsets = slice(1 + n_knots, self.n_terms)
+        path_terms = slice(1, 1 + n_knots)
+        offset_terms = slice(1 + n_knots, self.n_terms)
         root = np.zeros((self.n_terms, self.n_terms))
         root[0, 0] = self.scales.constant
         if n_knots:
             distances = np.abs(self.knots[:, None] - self.knots) / self.decay_time
             correlations = np.exp(-distances) + JITTER * np.eye(n_knots)
-            root[path, path] = self.scales.time * np.linalg.cholesky(correlations)
+            root[path_terms, path_terms] = self.scales.time * np.linalg.cholesky(correlations)
         n_offsets = self.n_terms - 1 - n_knots
-        root[offsets, offsets] = self.scales.context * np.eye(n_offsets)
+        root[offset_terms, offset_terms] = self.scales.context * np.eye(n_offsets)
         return root
 
     def term_weights(self, times: AnyArray | None, context_codes: Indices) -> sp.csr_matrix:
@@ -144,48 +147,49 @@ class RatingTerms:
         Between two knots the path has its conditional mean; before the first and after the last
         knot it decays.
         """
-        n = context_codes.shape[1] if times is None else len(times)
-        columns = [np.zeros(n, np.intp)]  # the constant
-        values = [np.ones(n)]
-        if len(self.knots):
+        # Columns and values of the nonzero weights, for one kind of terms after the other.
+        n_rows = context_codes.shape[1] if times is None else len(times)
+        columns = [np.zeros(n_rows, np.intp)]  # the constant, with the weight 1
+        values = [np.ones(n_rows)]
+        if len(self.knots):  # two neighboring knots, whose terms start at column 1
             days = in_days(np.asarray(times))
             left_knot, left_weight, right_weight = self._interpolate(days)
             columns += [1 + left_knot, 2 + left_knot]
             values += [left_weight, right_weight]
-        for first_term_of_context, codes in zip(
-            self.first_term_of_context[:-1], context_codes, strict=False
-        ):
-            is_known = codes >= 0
-            columns.append(first_term_of_context + np.where(is_known, codes, 0))
+        for first_term, codes in zip(self.first_term_of_context[:-1], context_codes, strict=False):
+            is_known = codes >= 0  # −1 is an unknown level
+            columns.append(first_term + np.where(is_known, codes, 0))
             values.append(is_known.astype(np.float64))
 
         # Every row has the same number of entries.
         row_width = len(columns)
-        row_starts = np.arange(0, row_width * n + 1, row_width)
+        row_starts = np.arange(0, row_width * n_rows + 1, row_width)
         all_columns = np.stack(columns, axis=1).ravel()
         all_values = np.stack(values, axis=1).ravel()
-        return sp.csr_matrix((all_values, all_columns, row_starts), shape=(n, self.n_terms))
+        return sp.csr_matrix((all_values, all_columns, row_starts), shape=(n_rows, self.n_terms))
 
     def _interpolate(self, days: Array) -> tuple[Indices, Array, Array]:
         """Return the knot to the left of each time and the weights of it and the next one."""
         knots = self.knots
+        # The knot at or before each time, so that another knot follows it.
         left_knot = np.searchsorted(knots, days, side="right") - 1
         left_knot = np.clip(left_knot, 0, len(knots) - 2)
 
-        # Times in units of τ.
+        # Distances in time as multiples of the decay time.
         knot_distance = (knots[1] - knots[0]) / self.decay_time
         from_left = np.clip((days - knots[left_knot]) / self.decay_time, 0.0, knot_distance)
+        # Outside of the knots a rating decays towards its mean.
         decay_after_last = np.exp(-np.maximum(days - knots[-1], 0.0) / self.decay_time)
         decay_before_first = np.exp(-np.maximum(knots[0] - days, 0.0) / self.decay_time)
         decay = decay_after_last * decay_before_first
 
-        def weight_at(distance: Array) -> Array:
+        def weight_of_knot(distance: Array) -> Array:
             """``sinh(d − distance)/sinh(d)`` with d the distance of two knots, by expm1."""
             numerator = np.expm1(-2 * (knot_distance - distance))
             return np.asarray(np.exp(-distance) * (numerator / np.expm1(-2 * knot_distance)))
 
-        left_weight = decay * weight_at(from_left)
-        right_weight = decay * weight_at(knot_distance - from_left)
+        left_weight = decay * weight_of_knot(from_left)
+        right_weight = decay * weight_of_knot(knot_distance - from_left)
         return left_knot, left_weight, right_weight
 
     def margins(
@@ -199,6 +203,7 @@ class RatingTerms:
 
         `side_weights` has 1 for the items on the first side and −1 for those on the second.
         """
+        # Weighted sum of the differences of the terms, for each comparison.
         differences = side_weights @ term_values
         weights = self.term_weights(times, context_codes)
         return np.asarray(weights.multiply(differences).sum(axis=1)).ravel()
@@ -217,23 +222,25 @@ class RatingTerms:
 
     def term_weights_at(self, time: Moment | None = None, context: Context = None) -> Array:
         """φ of one time and one context; by default the last time and the mix of levels."""
+        # Weights of the constant and of the knots.
         times = self._check_time(time)
         no_levels = np.full((0, 1), -1)
         weights = self.term_weights(times, no_levels).toarray()[0]
 
-        # Of a context without a level, the share of each level among the comparisons.
-        codes_of_levels = self.codes_of_levels(context)
+        # Weights of the levels: 1 for the selected level of a context; without one, the shares of
+        # the levels among the comparisons.
+        level_of_context = self.codes_of_levels(context)
         for context_number, labels in enumerate(self.levels.values()):
             n_levels = len(labels)
-            level = codes_of_levels[context_number]
-            if level < 0:
+            level = level_of_context[context_number]
+            if level < 0:  # none is selected
                 codes = self.context_codes[context_number]
                 level_weights = np.bincount(codes, minlength=n_levels) / len(codes)
             else:
                 level_weights = np.zeros(n_levels)
                 level_weights[level] = 1.0
-            first_term_of_context = self.first_term_of_context[context_number]
-            weights[first_term_of_context : first_term_of_context + n_levels] = level_weights
+            first_term = self.first_term_of_context[context_number]
+            weights[first_term : first_term + n_levels] = level_weights
         return np.asarray(weights)
 
     def _check_time(self, time: Moment | None) -> AnyArray | None:
@@ -267,7 +274,7 @@ class RatingTerms:
             label = label_by_context.get(name)
             labels = levels.tolist()
             if label is None:
-                level_numbers.append(-1)
+                level_numbers.append(-1)  # no level is selected
             elif label in labels:
                 level_numbers.append(labels.index(label))
             else:

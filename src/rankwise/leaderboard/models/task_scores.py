@@ -80,6 +80,7 @@ class TaskDesign:
         weights : ndarray of shape (n_tasks,)
             Weights w_t of all tasks.
         """
+        # A task contributes its weight times the deviations from the mean of its models.
         product = np.zeros_like(values)
         for task in tasks:
             has_score = self.is_observed[:, task]
@@ -90,6 +91,7 @@ class TaskDesign:
 
     def laplacian(self, weights: Array, tasks: Indices | None = None) -> Array:
         """Return ``Σ_t w_t (diag o_t − o_t o_tᵀ/n_t)`` of some tasks, by default of all."""
+        # Sum over tasks of w (diag(o) − o oᵀ / n), with o = 1 for the n models that have a score.
         observed = self.is_observed.astype(np.float64)
         n_models_by_task = self.n_models_by_task
         if tasks is not None:
@@ -142,12 +144,12 @@ class UnitKind(NamedTuple):
 
 def unit_kinds(design: TaskDesign) -> list[UnitKind]:
     """Return units with the same models and weights together; one kind for a complete table."""
-    # Number of the set of models that have each task.
-    model_sets = np.unique(design.is_observed, axis=1, return_inverse=True)[1].reshape(-1)
+    # A unit (task or family) is described by the set of models and the weight of each of its tasks.
+    model_set_of_task = np.unique(design.is_observed, axis=1, return_inverse=True)[1].reshape(-1)
     units_by_kind: dict[tuple[tuple[int, float], ...], list[int]] = {}
     for unit, tasks in enumerate(design.tasks_by_unit):
         sets_and_weights = zip(
-            model_sets[tasks].tolist(), design.weights[tasks].tolist(), strict=True
+            model_set_of_task[tasks].tolist(), design.weights[tasks].tolist(), strict=True
         )
         kind = tuple(sorted(sets_and_weights))
         units_by_kind.setdefault(kind, []).append(unit)
@@ -163,7 +165,8 @@ def laplacian_inverse(laplacian: Array, components: Indices) -> Array:
     if mean_diagonal == 0:
         return np.zeros_like(laplacian)
 
-    # A multiple of the projection onto the null space makes the matrix invertible.
+    # Pseudo-inverse: a multiple of the projection onto the null space (vectors that are constant in
+    # each component) makes the matrix invertible, and is subtracted again.
     component_sizes = np.bincount(components)[components]
     is_same_component = components[:, None] == components
     null_projection = is_same_component / component_sizes
@@ -217,6 +220,7 @@ class AdditiveModel:
     def task_effects(self) -> Array:
         """Effect b of each task: its mean score, less the mean effect of its models."""
         design = self.design
+        # Mean score of the task, less the mean effect of the models that have a score on it.
         mean_effects = self.effects @ design.is_observed / design.n_models_by_task
         return np.asarray(self._task_means - mean_effects)
 
@@ -230,6 +234,7 @@ class AdditiveModel:
     @cached_property
     def task_components(self) -> Indices:
         """Component of each task."""
+        # All models with a score on a task are in the same component; the first one decides.
         first_model = self.design.is_observed.argmax(axis=0)
         return np.asarray(self.components[first_model])
 
@@ -242,6 +247,7 @@ class AdditiveModel:
     @cached_property
     def ratings(self) -> Array:
         """Completed mean of each model: the weighted mean of its fitted scores on all tasks."""
+        # Effect of the model plus the mean effect of the tasks of its component.
         ratings = self.effects.copy()
         for component in range(int(self.components.max()) + 1):
             is_task = self.task_components == component
@@ -285,6 +291,7 @@ class TaskJackknife:
     def _components_without(self) -> list[Indices]:
         """Components of the models without a unit of each kind."""
         design = self.model.design
+        # Units (tasks or families) of one kind have the same models, so one of them is enough.
         components = []
         for kind in self.kinds:
             is_remaining_task = np.ones(len(design.weights), bool)
@@ -295,22 +302,24 @@ class TaskJackknife:
     @cached_property
     def is_connected(self) -> Mask:
         """Models that remain connected with most models of their component without any unit."""
+        # False for models that are cut off from most of their component if some unit is left out.
         is_connected = np.ones(self.model.design.n_models, bool)
         components = self.model.components
         for components_without_unit in self._components_without:
             for component in range(int(components.max()) + 1):
-                # The models that are in the largest part of their component without the unit.
+                # Without the unit the component may fall into parts; the largest one stays.
                 models = np.flatnonzero(components == component)
                 part_of_model = components_without_unit[models]
                 part_sizes = np.bincount(part_of_model)
                 is_connected[models] &= part_of_model == part_sizes.argmax()
-                falls_apart = len(models) > 1 and part_sizes.max() == 1
+                falls_apart = len(models) > 1 and part_sizes.max() == 1  # no two models are left
                 if falls_apart:
                     is_connected[models] = False
         return is_connected
 
     def _inverses_without_units(self) -> Iterator[tuple[UnitKind, Array]]:
         """Yield ``(L − L_u)⁺`` for a unit u of each kind."""
+        # Pseudo-inverse of the normal matrix L − L_u without a unit u of each kind.
         design = self.model.design
         laplacian = design.laplacian(design.weights)
         for kind, components in zip(self.kinds, self._components_without, strict=True):
@@ -325,6 +334,8 @@ class TaskJackknife:
         reference : ndarray of shape (n_models,)
             Weights of a mean of the models, which becomes the last row.
         """
+        # Leaving out unit u changes the effects by (L − L_u)⁺ g_u, with g_u the weighted residuals
+        # of its tasks: the gradient of its part of the squared errors.
         model = self.model
         design = model.design
         weighted_residuals = model.residuals * design.weights
@@ -336,20 +347,17 @@ class TaskJackknife:
         noise_laplacian = design.laplacian(design.weights**2)
         effect_covariance = model.inverse @ noise_laplacian @ model.inverse
 
-        n_rows = design.n_models + 1  # the models and the reference
+        n_rows = design.n_models + 1  # the models, then the reference, a weighted mean of them
         changes = np.empty((n_rows, design.n_units))
         total_variances = np.zeros((n_rows, n_rows))
         total_squares = np.zeros((n_rows, n_rows))
         unit_shares = np.empty(design.n_units)
-        for (
-            kind,
-            inverse,
-        ) in self._inverses_without_units():  # units of a kind have the same variances
-            changes[:, kind.units] = _append_reference(
-                inverse @ gradients[:, kind.units], reference
-            )
+        for kind, inverse in self._inverses_without_units():
+            effect_changes = inverse @ gradients[:, kind.units]
+            changes[:, kind.units] = _append_reference(effect_changes, reference)
 
-            # Covariance of these changes, with a row and a column for the reference.
+            # Covariance of these changes, with a row and a column for the reference. It is the same
+            # for all units of a kind.
             gradient_covariance = self._gradient_covariance(kind, effect_covariance)
             covariance = _append_reference(inverse @ gradient_covariance, reference)
             covariance = _append_reference((covariance @ inverse).T, reference)
@@ -370,6 +378,8 @@ class TaskJackknife:
 
         It is N_u − N_u P L_u − L_u P N_u + L_u P N P L_u, with N the Laplacian of squared weights.
         """
+        # N_u − N_u P L_u − L_u P N_u + L_u P N P L_u, with the Laplacian L_u of the unit, N_u of
+        # its squared weights, the pseudo-inverse P, and the covariance P N P of the effects.
         design = self.model.design
         weights = design.weights
 
@@ -377,9 +387,9 @@ class TaskJackknife:
             return design.multiply_laplacian(values, kind.tasks, weights)
 
         unit_noise = design.laplacian(weights**2, kind.tasks)  # N_u
-        crossed = multiply_unit_laplacian(self.model.inverse @ unit_noise)  # L_u P N_u
-        shared = multiply_unit_laplacian(multiply_unit_laplacian(effect_covariance).T)
-        return unit_noise - crossed - crossed.T + shared
+        cross_term = multiply_unit_laplacian(self.model.inverse @ unit_noise)  # L_u P N_u
+        effect_term = multiply_unit_laplacian(multiply_unit_laplacian(effect_covariance).T)
+        return unit_noise - cross_term - cross_term.T + effect_term
 
 
 class LeaveTaskOut(NamedTuple):
@@ -405,6 +415,7 @@ class LeaveTaskOut(NamedTuple):
     @property
     def effective_units(self) -> Array:
         """Effective number of units of each difference, ``(Σ G_uu)² / Σ G_uu²``."""
+        # (Σ variance)² / Σ variance² over the units, for each difference; 1 without any variance.
         effective_number = np.ones_like(self.squared_variances)
         has_variance = self.squared_variances > 0
         np.divide(
@@ -415,6 +426,7 @@ class LeaveTaskOut(NamedTuple):
     @property
     def root(self) -> Array:
         """Root F of the covariance V = F Fᵀ."""
+        # Root F of the jackknife covariance F Fᵀ
         n_units = self.changes.shape[1]
         jackknife_factor = (n_units - 1) / n_units
         return np.asarray(np.sqrt(jackknife_factor) * self.changes)
@@ -427,6 +439,7 @@ def _append_reference(values: Array, reference: Array) -> Array:
 
 def difference_variances(covariance: Array) -> Array:
     """Variances of all differences of variables with this covariance."""
+    # var(a − b) = var(a) + var(b) − 2 cov(a, b)
     variances = covariance.diagonal()
-    differences = variances[:, None] + variances - covariance - covariance.T
-    return np.maximum(differences, 0.0)
+    variances_of_differences = variances[:, None] + variances - covariance - covariance.T
+    return np.maximum(variances_of_differences, 0.0)
