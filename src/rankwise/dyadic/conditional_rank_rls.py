@@ -242,10 +242,10 @@ class ConditionalRankRLS(RankerMixin, BaseEstimator):
         #     x · coef_ z + x · row_coef_ + z · column_coef_ + intercept_
         row_weights = np.column_stack([self.coef_, self.row_coef_])
         row_products = row_items.scores(training_rows, row_weights)
-        row_times_coef = row_products[:, :-1]  # (n_rows, n_column_functions)
-        row_offsets = row_products[:, -1:]  # (n_rows, 1)
-        weights_of_row = np.ascontiguousarray((row_times_coef + self.column_coef_).T)
-        scores = column_items.scores(self.columns_fit_, weights_of_row).T
+        row_times_coef = row_products[:, :-1]  # x · coef_, (n_rows, length of z)
+        row_offsets = row_products[:, -1:]  # x · row_coef_, (n_rows, 1)
+        column_weights_per_row = np.ascontiguousarray((row_times_coef + self.column_coef_).T)
+        scores = column_items.scores(self.columns_fit_, column_weights_per_row).T
         return np.asarray(scores + row_offsets + self.intercept_)
 
     def _read_new_items(
@@ -417,22 +417,23 @@ class ConditionalRankRLS(RankerMixin, BaseEstimator):
         lists.check_n_items(n_lists)
         items.check_n_items(n_items)
 
-        is_one_list = self.ranked == "cells"
+        cells_are_one_list = self.ranked == "cells"
         loss = make_table_loss(
             Y,
             cost=self.cost,
             ties=self.ties,
             group_weight=self.group_weight,
             sample_weight=sample_weight,
-            one_list=is_one_list,
+            cells_are_one_list=cells_are_one_list,
         )
         list_side = lists.make_side(
             has_constant=self._has_constant(lists.kernel), weight=loss.weight
         )
-        # Pairs within lists do not determine a constant of the items; pairs of any two cells do.
+        # A score that is added to all items of a list cancels in pairs of this list, so a constant
+        # of the items has an effect only if cells of all lists are compared.
         item_side = items.make_side(
-            has_constant=is_one_list and self._has_constant(items.kernel),
-            is_centered=not is_one_list,
+            has_constant=cells_are_one_list and self._has_constant(items.kernel),
+            is_centered=not cells_are_one_list,
         )
         problem = DyadicProblem(loss, list_side, item_side, self.tol, self.max_iter)
         return ConditionalTask(self, problem, lists, items, leave, is_transposed=is_transposed)
@@ -472,7 +473,8 @@ class ConditionalRankRLS(RankerMixin, BaseEstimator):
         problem = task.problem
         kernels = (self.row_kernel, self.column_kernel)
         solution = solve_with_progress(problem, self.alpha, type(self).__name__, kernels)
-        coef, list_coef, item_coef = task.split_constants(solution.coef[0])
+        coef_of_only_alpha = solution.coef[0]
+        coef, list_coef, item_coef = task.split_constants(coef_of_only_alpha)
         if task.is_transposed:
             rows = task.items
             columns = task.lists
@@ -498,7 +500,7 @@ class ConditionalRankRLS(RankerMixin, BaseEstimator):
             self.rows_fit_ = rows.items
 
         self.intercept_ = 0.0
-        if problem.loss.one_list:  # puts the scores on the scale of Y
+        if problem.loss.cells_are_one_list:  # puts the scores on the scale of Y
             residuals = problem.loss.Y - self._predict_encoded(rows.items)
             self.intercept_ = float(np.nanmean(residuals))
         return self
@@ -540,12 +542,12 @@ class ConditionalTask(DyadicTask):
         self.items = items
 
     def split_constants(self, B: Array) -> tuple[Array, Array, Array]:
-        """Weights of products of list and item functions, of list functions, and of item functions.
+        """Weights of products of list and item features, of list features, and of item features.
 
         The last two belong to the constants of the items and of the lists.
         """
-        # B has weights of products of a list function and an item function. Each side may have a
-        # constant among its functions, whose products with the other side are weights of that side.
+        # B: weights of all products of a feature of the list and a feature of the item. A side may
+        # have a constant feature, whose products with the other side are weights of that side.
         list_weights, weights_of_list_constant = self.lists.split_constant(B, self.problem.rows)
         stacked_weights = np.vstack([list_weights, weights_of_list_constant])
         item_weights, weights_of_item_constant = self.items.split_constant(
@@ -553,8 +555,8 @@ class ConditionalTask(DyadicTask):
         )
         item_weights = item_weights.T
         coef = item_weights[:-1]
-        item_coef = item_weights[-1].copy()  # list constant times item functions
-        list_coef = weights_of_item_constant[:-1]  # list functions times item constant
+        item_coef = item_weights[-1].copy()  # list constant times item features
+        list_coef = weights_of_item_constant[:-1]  # list features times item constant
         return coef, list_coef, item_coef
 
     def train(self, **values: ParameterValue) -> ConditionalRankRLS:

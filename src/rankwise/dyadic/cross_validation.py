@@ -116,7 +116,9 @@ class DyadicTask(TableTask):
         """40 alphas from rounding to 1e4 times the mean squared distance in a pair."""
         # The kernel of cells is a product, and so is the mean squared distance of two cells.
         with np.errstate(over="ignore", invalid="ignore"):  # reported below
-            mean_squared_distance = self.problem.rows.spread() * self.problem.columns.spread()
+            row_spread = self.problem.rows.spread()  # total variance of the features
+            column_spread = self.problem.columns.spread()
+            mean_squared_distance = row_spread * column_spread
         if not np.isfinite(mean_squared_distance):
             raise ValueError(OVERFLOW)
         return default_alphas(mean_squared_distance)
@@ -141,6 +143,8 @@ class DyadicTask(TableTask):
         if isinstance(cv, str):
             check_option("cv", cv, ("auto",))
         holds_out_one = cv is None or isinstance(cv, str)  # "auto": one if there is a shortcut
+
+        # shortcuts without refits where there are some
         if self.leave == "rows" and holds_out_one:
             return self._leave_one_row_out(alphas, cv)
         if self.problem.has_closed_form:
@@ -161,7 +165,7 @@ class DyadicTask(TableTask):
 
     def gaps_to_best_column(self, alpha: float, cv: CrossValidation = "auto") -> Array:
         """Distances from the top score of each held-out row to its best column; see `best_sets`."""
-        # The gap of a row: its top score, minus the score of its truly best column
+        # The gap of a row: its largest predicted score, minus that of its truly best column
         held_out = self.held_out(np.array([alpha]), cv)
         scores = held_out.scores[:, :, 0]  # of the only alpha
         Y = self.problem.loss.Y
@@ -179,7 +183,7 @@ class DyadicTask(TableTask):
 
         # Each row is a group, unless all cells are one list.
         group_of_cell, _ = np.nonzero(is_scored)
-        if loss.one_list:
+        if loss.cells_are_one_list:
             group_of_cell = np.zeros_like(group_of_cell)
         group_labels, group_codes = np.unique(group_of_cell, return_inverse=True)
         groups = Groups(group_codes, group_labels)
@@ -237,9 +241,11 @@ class DyadicTask(TableTask):
         scores = np.empty((n_rows, n_columns, len(alphas)))
         for held_rows in track(folds, f"refitting without some {self._row_name}s"):
             train_rows = np.setdiff1d(np.arange(n_rows), held_rows)
-            held_row_functions = problem.rows.functions_at(held_rows, train_rows)
+            held_row_basis_values = problem.rows.basis_values_at(held_rows, train_rows)
             train_problem = problem.subset(train_rows, all_columns)
-            scores[held_rows] = train_problem.leave_column_out_scores_at(held_row_functions, alphas)
+            scores[held_rows] = train_problem.leave_column_out_scores_at(
+                held_row_basis_values, alphas
+            )
         scheme = f"folds of {self._row_name}s, leave-{self._column_name}-out"
         return HeldOutTable(scores, scheme, len(folds), refits=False)
 
@@ -293,31 +299,36 @@ def _fill_scores_of_refits(
     train_problem = problem.subset(train_rows, train_columns)
     check_pairs_remain(train_problem.loss.n_pairs > 0)
     coef_per_alpha = train_problem.solve(alphas).coef
-    # The functions of a side are its features, or its kernel values to the training items.
-    row_functions = problem.rows.functions_at(scored_rows, train_rows)
+    # Basis functions of a side: its features, or kernel values to each of its training items
+    row_basis_values = problem.rows.basis_values_at(scored_rows, train_rows)
 
-    if not isinstance(problem.columns, DecomposedSide):  # labels: a column of weights for each
+    if not isinstance(problem.columns, DecomposedSide):  # labels: one column of coef for each
         for alpha_index, coef in enumerate(coef_per_alpha):
-            fold_scores = np.asarray(row_functions @ coef)
+            fold_scores = np.asarray(row_basis_values @ coef)
             fold_scores -= fold_scores.mean(axis=1, keepdims=True)
             scores[:, :, alpha_index][scored_cells] = fold_scores
         return
 
-    column_functions = np.asarray(problem.columns.functions_at(scored_columns, train_columns))
-    if not problem.loss.one_list:  # scores are centered at their mean over the training columns
-        train_functions = np.asarray(problem.columns.functions_at(train_columns, train_columns))
-        column_functions = column_functions - train_functions.mean(axis=0)
+    column_basis_values = np.asarray(problem.columns.basis_values_at(scored_columns, train_columns))
+    if (
+        not problem.loss.cells_are_one_list
+    ):  # scores are centered at their mean over the training columns
+        train_basis_values = np.asarray(
+            problem.columns.basis_values_at(train_columns, train_columns)
+        )
+        column_basis_values = column_basis_values - train_basis_values.mean(axis=0)
     for alpha_index, coef in enumerate(coef_per_alpha):
-        fold_scores = np.linalg.multi_dot([row_functions, coef, column_functions.T])
-        if problem.loss.one_list:  # scores are on the scale of Y
+        fold_scores = np.linalg.multi_dot([row_basis_values, coef, column_basis_values.T])
+        if problem.loss.cells_are_one_list:  # scores are on the scale of Y
             fold_scores = fold_scores + train_problem.mean_residual(coef)
         scores[:, :, alpha_index][scored_cells] = fold_scores
 
 
 def _cell_features_fit_in_memory(problem: DyadicProblem) -> bool:
     """Whether the features of all observed cells fit in little memory."""
-    if not problem.rows.is_decomposed or problem.loss.one_list:
+    if not problem.rows.is_decomposed or problem.loss.cells_are_one_list:
         return False
+    # After a singular value decomposition there are at most as many features as items.
     n_row_features = min(problem.rows.matrix.shape)
     _, n_column_features = problem.loss.shape  # labels: one feature each
     if isinstance(problem.columns, DecomposedSide):
@@ -339,15 +350,16 @@ def _leave_row_out_by_cell_features(problem: DyadicProblem, alphas: Array) -> Ar
     n_cells = len(row_of_cell)
     row_features_of_cell = rows.features[row_of_cell][:, :, None]
     column_features_of_cell = column_features[column_of_cell][:, None, :]
-    R = (row_features_of_cell * column_features_of_cell).reshape(n_cells, -1)
-    features = SolverInput("primal", R, ColumnFeatures(None, R.shape[1]))
+    cell_features = (row_features_of_cell * column_features_of_cell).reshape(n_cells, -1)
+    _, n_features = cell_features.shape
+    solver_input = SolverInput("primal", cell_features, ColumnFeatures(None, n_features))
 
     # One fold per row: cells are sorted by row, so a fold starts where the row changes.
     fold_starts = np.flatnonzero(np.diff(row_of_cell)) + 1
     folds = np.split(np.arange(n_cells), fold_starts)
     loss = SquaredLoss(problem.loss.graph)
     no_limits: IterationLimits = {}  # the solver is direct
-    cell_scores = cross_val_scores(loss, features, folds, alphas, no_limits)
+    cell_scores = cross_val_scores(loss, solver_input, folds, alphas, no_limits)
     scores = np.full((*problem.loss.shape, len(alphas)), np.nan)
     scores[row_of_cell, column_of_cell] = cell_scores[:, 0]  # of the only output
     return scores
@@ -359,5 +371,5 @@ def _make_folds_of_side(cv: CrossValidation, n_rows: int, n_default_folds: int) 
         cv = min(n_default_folds, n_rows)
     if cv is None:
         return [np.array([row]) for row in range(n_rows)]
-    one_list = ScoreGraph(np.zeros(n_rows))  # `make_folds` splits the items of a graph
-    return make_folds(cv, one_list)
+    one_group = ScoreGraph(np.zeros(n_rows))  # `make_folds` splits the items of a graph
+    return make_folds(cv, one_group)

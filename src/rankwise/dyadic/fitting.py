@@ -53,7 +53,7 @@ def make_table_loss(
     ties: str,
     group_weight: str,
     sample_weight: ArrayLike | None = None,
-    one_list: bool = False,
+    cells_are_one_list: bool = False,
 ) -> DyadicLoss:
     """The loss of a checked table, which must have a pair to rank.
 
@@ -71,7 +71,12 @@ def make_table_loss(
         if has_equal_weights:  # the same as no weights, for which there are closed forms
             row_weight = None
     loss = DyadicLoss(
-        Y, cost=cost, ties=ties, group_weight=group_weight, one_list=one_list, weight=row_weight
+        Y,
+        cost=cost,
+        ties=ties,
+        group_weight=group_weight,
+        cells_are_one_list=cells_are_one_list,
+        weight=row_weight,
     )
     if not loss.n_pairs:
         raise ValueError(

@@ -247,7 +247,8 @@ class LabelRanker(KernelModel):
             k = check_int("k", k, least=1)
         scores = self.predict(X)
         label_numbers_best_first = np.argsort(-scores, axis=1, kind="stable")
-        return np.asarray(self.labels_[label_numbers_best_first[:, :k]])
+        k_best = label_numbers_best_first[:, :k]  # None: all
+        return np.asarray(self.labels_[k_best])
 
     def predict_set(self, X: MatrixLike, level: float = 0.9) -> list[NDArray[Any]]:
         """A set of labels that contains the best one with the requested probability.
@@ -297,6 +298,7 @@ class LabelRanker(KernelModel):
         scores = self.predict(X)
         n_instances, n_labels = scores.shape
         instance_of_score = np.repeat(np.arange(n_instances), n_labels)
+        # gaps_: in held-out data, how far the best label was below the top score
         is_in_set = in_best_set(scores.ravel(), instance_of_score, self.gaps_, level)
         set_sizes = is_in_set.reshape(scores.shape).sum(axis=1)
         # A set has the labels of the highest scores, so its size is enough.
@@ -507,7 +509,7 @@ class LabelTask(DyadicTask):
         """LabelRanker fitted to all data with this alpha, and calibrated."""
         model: LabelRanker = self.learner.set_params(**values)
         model._fit_to_task(self)
-        model.gaps_ = self.gaps_to_best_column(model.alpha)
+        model.gaps_ = self.gaps_to_best_column(model.alpha)  # calibrates `predict_set`
         return model
 
 

@@ -27,7 +27,7 @@ class DyadicLoss:
         Scores, NaN where unknown.
     cost, ties, group_weight : str
         As in `rankwise.ScoreGraph`; the groups are the rows.
-    one_list : bool
+    cells_are_one_list : bool
         Whether cells of different rows are compared, too.
     weight : ndarray of shape (q,), optional
         Weights of the pairs of each row; not for one list, nor for groups of equal weight.
@@ -40,7 +40,7 @@ class DyadicLoss:
         Numbers of rows and columns.
     n_pairs : int
         Number of pairs.
-    is_complete : bool
+    weighs_all_pairs_equally : bool
         Whether every cell is observed and the loss compares all pairs of a row by the difference of
         their scores.
 
@@ -49,7 +49,7 @@ class DyadicLoss:
     >>> import numpy as np
     >>> from rankwise.dyadic.loss import DyadicLoss
     >>> loss = DyadicLoss(np.array([[1.0, 2.0, np.nan], [3.0, 1.0, 2.0]]))
-    >>> loss.n_pairs, loss.is_complete
+    >>> loss.n_pairs, loss.weighs_all_pairs_equally
     (4, False)
     """
 
@@ -60,20 +60,24 @@ class DyadicLoss:
         cost: str = "magnitude",
         ties: str = "include",
         group_weight: str = "pairs",
-        one_list: bool = False,
+        cells_are_one_list: bool = False,
         weight: Array | None = None,
     ) -> None:
         self.Y = Y
-        self.one_list = one_list
+        self.cells_are_one_list = cells_are_one_list
         self.weight = weight
         self.shape: tuple[int, int] = (Y.shape[0], Y.shape[1])
         self.is_observed = ~np.isnan(Y)
-        self._observed_cells = np.flatnonzero(self.is_observed)  # numbers in the flattened table
+        self._observed_cells = np.flatnonzero(self.is_observed)  # positions in the flattened table
         self._graph_options = {"cost": cost, "ties": ties, "group_weight": group_weight}
-        compares_differences = cost == "magnitude" and ties == "include"
-        has_equal_rows = weight is None and not one_list and group_weight in ("pairs", "groups")
-        self.is_complete = bool(self.is_observed.all()) and compares_differences and has_equal_rows
-        if self.is_complete:
+
+        # Closed forms need a complete table whose rows count equally, with all pairs of a row.
+        includes_all_pairs = cost == "magnitude" and ties == "include" and not cells_are_one_list
+        has_equal_row_weights = weight is None and group_weight in ("pairs", "groups")
+        self.weighs_all_pairs_equally = (
+            bool(self.is_observed.all()) and includes_all_pairs and has_equal_row_weights
+        )
+        if self.weighs_all_pairs_equally:
             n_rows, n_columns = self.shape
             self.n_pairs = n_rows * n_columns * (n_columns - 1) // 2
         else:
@@ -88,7 +92,7 @@ class DyadicLoss:
         if self.weight is not None:  # the weight of a pair is the product of those of its cells
             cell_weight = np.sqrt(self.weight)[row_of_cell]
         group_of_cell = row_of_cell
-        if self.one_list:
+        if self.cells_are_one_list:
             group_of_cell = np.zeros_like(row_of_cell)
         group_labels, group_codes = np.unique(group_of_cell, return_inverse=True)
         groups = Groups(group_codes, group_labels)
@@ -100,16 +104,18 @@ class DyadicLoss:
         """T, the linear part of the loss."""
         return self.to_table(self.graph.divergence)
 
-    def times_A(self, F: Array) -> Array:
+    def times_laplacian(self, scores: Array) -> Array:
         """A(F), the quadratic part of the loss: the Laplacian of the pairs times the scores F."""
-        observed_scores = F.take(self._observed_cells)
+        observed_scores = scores.take(self._observed_cells)
         return self.to_table(self.graph.laplacian(observed_scores))
 
     def subset(self, rows: Indices, columns: Indices) -> DyadicLoss:
         """The loss of a smaller table."""
         Y = self.Y[np.ix_(rows, columns)]
         weight = take_weights(self.weight, rows)
-        return DyadicLoss(Y, **self._graph_options, one_list=self.one_list, weight=weight)
+        return DyadicLoss(
+            Y, **self._graph_options, cells_are_one_list=self.cells_are_one_list, weight=weight
+        )
 
     def to_table(self, values: Array) -> Array:
         """Values of the observed cells, divided by W, as a table with 0 in all other cells."""

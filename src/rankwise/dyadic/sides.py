@@ -32,19 +32,22 @@ class PreconditionedSide(NamedTuple):
     ----------
     features : array, sparse matrix or None
         R, shape (n, r); None for the identity.
-    norms : ndarray of shape (r,)
+    squared_norms : ndarray of shape (r,)
         Diagonal of ``Rᵀ H R``.
-    to_functions : ndarray of shape (n_functions, r) or None
-        Matrix from weights of R to weights of the functions of the side; None for the identity.
+    to_basis_weights : ndarray of shape (n_basis_functions, r) or None
+        Matrix from weights of R to weights of the basis functions of the side; None for the
+        identity.
     """
 
     features: Matrix
-    norms: Array
-    to_functions: Array | None = None
+    squared_norms: Array
+    to_basis_weights: Array | None = None
 
 
 class Side(ABC):
-    """The items of one side of a table and the functions that score them.
+    """The items of one side of a table and the basis functions that score them.
+
+    Basis functions are the features of an item, or its kernel values to the items of the side.
 
     Attributes
     ----------
@@ -63,8 +66,8 @@ class Side(ABC):
         """The side with the selected items only."""
 
     @abstractmethod
-    def functions_at(self, new_items: Indices, items: Indices) -> Matrix:
-        """Functions of the side with these `items`, evaluated at `new_items`."""
+    def basis_values_at(self, new_items: Indices, items: Indices) -> Matrix:
+        """Basis functions of the side with these `items`, evaluated at `new_items`."""
 
     @abstractmethod
     def precondition(self, weight: Array) -> PreconditionedSide:
@@ -87,8 +90,8 @@ class LabelSide(Side):
         """The side itself: labels are not held out."""
         return self
 
-    def functions_at(self, new_items: Indices, items: Indices) -> Matrix:
-        """Labels have no functions but themselves."""
+    def basis_values_at(self, new_items: Indices, items: Indices) -> Matrix:
+        """Labels have no basis functions but themselves."""
         raise NotImplementedError("labels cannot be held out")
 
     def precondition(self, weight: Array) -> PreconditionedSide:
@@ -125,12 +128,12 @@ class DecomposedSide(Side):
 
     @property
     @abstractmethod
-    def vectors_to_functions(self) -> Array:
-        """Matrix from weights of the vectors of the spectrum to weights of the functions."""
+    def vectors_to_basis_weights(self) -> Array:
+        """Matrix from weights of the vectors of the spectrum to weights of the basis functions."""
 
     @abstractmethod
-    def split_constant(self, function_weights: Array) -> tuple[Array, Array]:
-        """Weights of all functions but the constant, and the scores that the constant adds."""
+    def split_constant(self, basis_weights: Array) -> tuple[Array, Array]:
+        """Weights of the basis functions, and the scores that the constant adds."""
 
     @abstractmethod
     def normal_equations(self, target: Array) -> tuple[Array, Array]:
@@ -143,11 +146,11 @@ class FeatureSide(DecomposedSide):
 
     Attributes
     ----------
-    matrix : array or sparse matrix of shape (n, n_functions)
+    matrix : array or sparse matrix of shape (n, n_features)
         Features of the items, after a reflection if there is one.
     constant : float
         Square of the constant feature, which is then the first one; 0 if there is none.
-    reflector : ndarray of shape (n_functions,) or None
+    householder_vector : ndarray of shape (n_features,) or None
         Unit vector u of the reflection ``I − 2 u uᵀ`` that was applied to the features.
     """
 
@@ -155,7 +158,7 @@ class FeatureSide(DecomposedSide):
     is_centered: bool = False
     is_decomposed: bool = True
     constant: float = 0.0
-    reflector: Array | None = None
+    householder_vector: Array | None = None
 
     def subset(self, items: Indices) -> FeatureSide:
         """The side with the selected items only, or itself if these are all."""
@@ -164,13 +167,14 @@ class FeatureSide(DecomposedSide):
             return self
         return replace(self, matrix=self.matrix[items])
 
-    def functions_at(self, new_items: Indices, items: Indices) -> Matrix:
+    def basis_values_at(self, new_items: Indices, items: Indices) -> Matrix:
         """Features of the new items."""
         return self.matrix[new_items]
 
     def precondition(self, weight: Array) -> PreconditionedSide:
         """Features with diagonal ``Rᵀ H R``; features that are too large stay as they are."""
-        # Find features R with the same kernel for which Rᵀ H R is diagonal, for H = diag(weight).
+        # Transform the features X to R, with the same kernel X Xᵀ = R Rᵀ, for which Rᵀ H R is
+        # diagonal: features that are orthogonal with the weights H = diag(weight) of the items.
         if not self.is_decomposed:  # too large: keep the features, and only this diagonal
             if sp.issparse(self.matrix):
                 squared_features = self.matrix.power(2)
@@ -180,12 +184,16 @@ class FeatureSide(DecomposedSide):
 
         # With the singular values H^½ X = U Σ Vᵀ, R = H^(−½) U Σ = X V has Rᵀ H R = Σ².
         root_weight = np.sqrt(weight)[:, None]
-        left, singular, right = decompose_features(root_weight * self.centered_features)
-        features = np.ascontiguousarray(left * singular / root_weight)
-        return PreconditionedSide(features, norms=singular**2, to_functions=right)
+        weighted_features = root_weight * self.centered_features
+        left, singular_values, right = decompose_features(weighted_features)
+        features = np.ascontiguousarray(left * singular_values / root_weight)
+        return PreconditionedSide(
+            features, squared_norms=singular_values**2, to_basis_weights=right
+        )
 
     def spread(self) -> float:
         """Sum of the variances of the features."""
+        # variances of the features, as accurate as the storage allows
         features = self.matrix
         if sp.issparse(features):
             means = np.asarray(features.mean(axis=0)).ravel()
@@ -219,36 +227,35 @@ class FeatureSide(DecomposedSide):
     @cached_property
     def spectrum(self) -> Spectrum:
         """Eigenvalues and vectors of ``R Rᵀ``, without zeros."""
-        left, singular, right = self._singular_value_decomposition
+        left, singular_values, right = self._singular_value_decomposition
         n_items = len(left)
         return Spectrum(
-            eigenvalues=singular**2,
+            eigenvalues=singular_values**2,
             vectors=left,
             weight=np.ones(n_items),
             right_vectors=right,
         )
 
     @property
-    def vectors_to_functions(self) -> Array:
+    def vectors_to_basis_weights(self) -> Array:
         """``Rᵀ U``, from the singular vectors: products of R and U would cancel."""
-        # R = U Σ Vᵀ: weights of the eigenvectors U become weights of the features by Rᵀ U = V Σ.
-        _, singular, right = self._singular_value_decomposition
-        return right * singular
+        # The features are R = U Σ Vᵀ, and U the eigenvectors of the kernel R Rᵀ. Weights of the
+        # eigenvectors become weights of the features by Rᵀ U = V Σ.
+        _, singular_values, right = self._singular_value_decomposition
+        return right * singular_values
 
-    def split_constant(self, function_weights: Array) -> tuple[Array, Array]:
+    def split_constant(self, basis_weights: Array) -> tuple[Array, Array]:
         """Weights of the features before the reflection, and the scores that the constant adds."""
-        if (
-            self.reflector is not None
-        ):  # (I − 2 u uᵀ) times the weights: a reflection is its own inverse
-            function_weights = function_weights - 2.0 * np.outer(
-                self.reflector, self.reflector @ function_weights
-            )
+        # Undo the reflection of the features, which is its own inverse: (I − 2 u uᵀ) times weights.
+        u = self.householder_vector
+        if u is not None:
+            basis_weights = basis_weights - 2.0 * np.outer(u, u @ basis_weights)
         if not self.constant:
-            n_outputs = function_weights.shape[1]
-            return function_weights, np.zeros(n_outputs)
+            n_outputs = basis_weights.shape[1]
+            return basis_weights, np.zeros(n_outputs)
         # The first feature is √constant in every item.
-        feature_weights = function_weights[1:]
-        scores_of_constant = np.sqrt(self.constant) * function_weights[0]
+        feature_weights = basis_weights[1:]
+        scores_of_constant = np.sqrt(self.constant) * basis_weights[0]
         return feature_weights, scores_of_constant
 
     def normal_equations(self, target: Array) -> tuple[Array, Array]:
@@ -284,14 +291,15 @@ class KernelSide(DecomposedSide):
             return self
         return replace(self, matrix=self.matrix[np.ix_(items, items)])
 
-    def functions_at(self, new_items: Indices, items: Indices) -> Array:
+    def basis_values_at(self, new_items: Indices, items: Indices) -> Array:
         """Kernel values of the new items to the items."""
         return self.matrix[np.ix_(new_items, items)]
 
     def precondition(self, weight: Array) -> PreconditionedSide:
         """With ``H^½ K H^½ = V Σ Vᵀ``: ``R = H^(−½) V Σ^½``; negative eigenvalues are dropped."""
-        # Find features R with R Rᵀ = K for which Rᵀ H R is diagonal, for H = diag(weight): with the
-        # eigenvalues H^½ K H^½ = V Σ Vᵀ, R = H^(−½) V Σ^½ has Rᵀ H R = Σ.
+        # Find features R of the kernel, R Rᵀ = K, for which Rᵀ H R is diagonal, for the weights of
+        # the items H = diag(weight): with the eigenvectors V and eigenvalues Σ of H^½ K H^½,
+        # R = H^(−½) V Σ^½ has Rᵀ H R = Σ.
         K = self.matrix
         if self.is_centered:
             K = center_kernel(K.copy())
@@ -308,10 +316,11 @@ class KernelSide(DecomposedSide):
         vectors = vectors[:, is_positive]
 
         features = np.ascontiguousarray(vectors / root_weight * np.sqrt(eigenvalues))
-        to_functions = vectors * root_weight / np.sqrt(eigenvalues)  # R = K to_functions
+        # R = K to_basis_weights: from weights of R to weights of the columns of the kernel matrix
+        to_basis_weights = vectors * root_weight / np.sqrt(eigenvalues)
         if self.is_centered:
-            to_functions -= to_functions.mean(axis=0)
-        return PreconditionedSide(features, eigenvalues, to_functions)
+            to_basis_weights -= to_basis_weights.mean(axis=0)
+        return PreconditionedSide(features, eigenvalues, to_basis_weights)
 
     def spread(self) -> float:
         """Mean squared distance of the items from their mean, in feature space."""
@@ -331,6 +340,7 @@ class KernelSide(DecomposedSide):
         """Eigenvalues and vectors of the kernel matrix, without those that are zero."""
         spectrum = find_spectrum(self.matrix, is_kernel=True, centered=self.is_centered)
         n_items = len(spectrum.vectors)
+        # drop directions whose eigenvalue is zero, up to rounding
         magnitudes = np.abs(spectrum.eigenvalues)
         rounding = n_items * EPSILON * magnitudes.max(initial=0.0)
         is_nonzero = magnitudes > rounding
@@ -341,15 +351,15 @@ class KernelSide(DecomposedSide):
         )
 
     @property
-    def vectors_to_functions(self) -> Array:
-        """The vectors: functions are kernel values to the items."""
+    def vectors_to_basis_weights(self) -> Array:
+        """The vectors: basis functions are kernel values to the items."""
         return self.spectrum.vectors
 
-    def split_constant(self, function_weights: Array) -> tuple[Array, Array]:
+    def split_constant(self, basis_weights: Array) -> tuple[Array, Array]:
         """Weights of the kernel values, and the scores that the constant of the kernel adds."""
         # The constant is added to every kernel value, so each weight adds it to every score.
-        scores_of_constant = self.constant * function_weights.sum(axis=0)
-        return function_weights, scores_of_constant
+        scores_of_constant = self.constant * basis_weights.sum(axis=0)
+        return basis_weights, scores_of_constant
 
     def normal_equations(self, target: Array) -> tuple[Array, Array]:
         """K and Y."""
@@ -375,10 +385,10 @@ def feature_side(
     if has_constant:
         constant = _mean_squared_length(matrix, weight)
     is_sparse = sp.issparse(matrix)
-    if not is_sparse and not is_centered and is_decomposed:
+    if not is_sparse and not is_centered and is_decomposed:  # then digits can be saved
         features = np.asarray(matrix, dtype=np.float64)
-        reflected, reflector = _reflect_mean(features, constant)
-        return FeatureSide(reflected, constant=constant, reflector=reflector)
+        reflected, householder_vector = _reflect_mean(features, constant)
+        return FeatureSide(reflected, constant=constant, householder_vector=householder_vector)
 
     if has_constant:
         n_items = matrix.shape[0]
@@ -411,13 +421,13 @@ def decompose_features(features: Array) -> tuple[Array, Array, Array]:
     Rows of zeros give wide features as many rows as columns, which `decompose_columns` requires.
     """
     n_rows, n_columns = features.shape
-    if n_rows < n_columns:
+    if n_rows < n_columns:  # `decompose_columns` needs at least as many rows as columns
         rows_of_zeros = np.zeros((n_columns - n_rows, n_columns))
         features = np.vstack([features, rows_of_zeros])
-    left, singular, right = decompose_columns(features)
-    is_positive = singular > 0
+    left, singular_values, right = decompose_columns(features)
+    is_positive = singular_values > 0
     left_of_rows = np.ascontiguousarray(left[:n_rows, is_positive])  # without the rows of zeros
-    return left_of_rows, singular[is_positive], right[:, is_positive]
+    return left_of_rows, singular_values[is_positive], right[:, is_positive]
 
 
 def _reflect_mean(features: Array, constant: float) -> tuple[Array, Array | None]:
@@ -436,12 +446,12 @@ def _reflect_mean(features: Array, constant: float) -> tuple[Array, Array | None
         signed_length = np.copysign(np.linalg.norm(mean), mean[0])
     if not np.isfinite(signed_length):
         raise ValueError(OVERFLOW)
-    reflector = mean.copy()
-    reflector[0] += signed_length
-    reflector /= np.linalg.norm(reflector)
-    reflected = deviations - 2.0 * np.outer(deviations @ reflector, reflector)
+    householder_vector = mean.copy()
+    householder_vector[0] += signed_length
+    householder_vector /= np.linalg.norm(householder_vector)
+    reflected = deviations - 2.0 * np.outer(deviations @ householder_vector, householder_vector)
     reflected[:, 0] -= signed_length
-    return reflected, reflector
+    return reflected, householder_vector
 
 
 def _mean_squared_length(matrix: Matrix, weight: Array | None) -> float:
@@ -456,7 +466,7 @@ def _mean_squared_length(matrix: Matrix, weight: Array | None) -> float:
 def _mean_or_one(squared_lengths: Array, weight: Array | None) -> float:
     """Weighted mean, or 1 if it is zero."""
     mean = float(np.average(squared_lengths, weights=weight))
-    if mean == 0.0:
+    if mean == 0.0:  # all features are zero: any constant will do
         return 1.0
     return mean
 
@@ -470,8 +480,8 @@ def _total_spread(
     is_centered: bool,
 ) -> float:
     """Sum of the variances above rounding, or of the mean squares if there is none."""
-    is_above_rounding = variances > relative_rounding * mean_squares
-    variances = np.where(is_above_rounding, variances, 0.0)
+    is_constant_up_to_rounding = variances <= relative_rounding * mean_squares
+    variances = np.where(is_constant_up_to_rounding, 0.0, variances)
     total = variances.sum()
     if not variances.any():  # all items are equal
         total = mean_squares.sum()

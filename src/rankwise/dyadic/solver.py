@@ -96,7 +96,7 @@ class DyadicProblem:
     @property
     def has_closed_form(self) -> bool:
         """Whether decompositions of the two sides give the solutions."""
-        return self.loss.is_complete and self.rows.is_decomposed
+        return self.loss.weighs_all_pairs_equally and self.rows.is_decomposed
 
     def subset(self, rows: Indices, columns: Indices) -> DyadicProblem:
         """The problem of a smaller table."""
@@ -109,7 +109,7 @@ class DyadicProblem:
         )
 
     def solve(self, alphas: Array, watch: Watch | None = None) -> Solutions:
-        """B for every alpha, shape (n_alphas, n_row_functions, n_column_functions)."""
+        """B for every alpha, shape (n_alphas, n_row_basis_functions, n_column_basis_functions)."""
         if not self.has_closed_form:
             rows, columns = self.preconditioned_sides()
             return self.solve_iteratively(rows, columns, alphas, watch)
@@ -120,20 +120,22 @@ class DyadicProblem:
             coef, is_definite = solve_shifted(matrix, target, ridge_penalties, overwrite=True)
             return Solutions(coef, is_definite)
 
-        # In the basis of both eigenvectors the system is diagonal: Z_ab / (ρ + γ_a σ_b).
+        # The system is diagonal in the eigenvectors of both kernels: for the target Z, rotated to
+        # them, the weights are Z_ab / (penalty + product of the eigenvalues of a and b).
         diagonal = self._diagonalization
-        to_row_functions = self.rows.vectors_to_functions
-        to_column_functions = self.columns.vectors_to_functions
+        to_row_weights = self.rows.vectors_to_basis_weights
+        to_column_weights = self.columns.vectors_to_basis_weights
         coef_per_alpha = []
         for penalty in ridge_penalties:
-            weights = diagonal.rotated_target / (penalty + diagonal.eigenvalues)
-            coef_per_alpha.append(to_row_functions @ weights @ to_column_functions.T)
+            eigenvector_weights = diagonal.rotated_target / (penalty + diagonal.eigenvalues)
+            coef_per_alpha.append(to_row_weights @ eigenvector_weights @ to_column_weights.T)
         smallest_eigenvalue = diagonal.eigenvalues.min(initial=0.0)
         is_definite = bool(smallest_eigenvalue >= INDEFINITE * diagonal.largest_eigenvalue)
         return Solutions(np.stack(coef_per_alpha), is_definite)
 
     def mean_residual(self, B: Array) -> float:
         """Mean of Y − F: the intercept that puts the scores of one list on the scale of Y."""
+        # B: weights of the products of a row feature and a column feature
         scores = np.linalg.multi_dot([self.rows.matrix, B, self.decomposed_columns.matrix.T])
         return float(np.nanmean(self.loss.Y - scores))
 
@@ -151,11 +153,12 @@ class DyadicProblem:
         held_out = np.empty((len(alphas), *self.loss.shape))
         ridge_penalties = self._ridge_penalties(alphas, n_rows=self.loss.shape[0] - 1)
         for alpha_index, penalty in enumerate(ridge_penalties):
+            # Scores of the eigenvectors of the column kernel, each of which is one ridge regression
             scores = self._leave_row_out_in_column_directions(penalty)
-            if column_vectors is not None:  # from directions to columns
+            if column_vectors is not None:  # back to scores of columns
                 scores = scores @ column_vectors.T
             held_out[alpha_index] = scores
-        return held_out.transpose(1, 2, 0)
+        return held_out.transpose(1, 2, 0)  # (n_rows, n_columns, n_alphas)
 
     def _leave_row_out_in_column_directions(self, penalty: float) -> Array:
         """``F V`` of `leave_row_out_scores`, shape (q, b)."""
@@ -165,13 +168,15 @@ class DyadicProblem:
         squared_vectors = self._squared_row_vectors
         target = self._target_of_column_directions
 
-        # Leave-one-out of ridge regression, in two forms, so that no difference cancels.
+        # Leave-one-out of ridge regression, (fitted − leverage · target) / (1 − leverage), in two
+        # forms, so that no difference cancels: this one, and target − residual / (1 − leverage).
         if penalty > diagonal.largest_eigenvalue:
             shrinkage = eigenvalues / (penalty + eigenvalues)
             leverage = squared_vectors @ shrinkage
             fitted = row_vectors @ (shrinkage * diagonal.rotated_target)
             return np.asarray((fitted - leverage * target) / (1.0 - leverage))
         one_minus_shrinkage = penalty / (penalty + eigenvalues)
+        # squared length of the part of each unit vector that is orthogonal to all eigenvectors
         length_off_span = np.maximum(1.0 - squared_vectors.sum(axis=1, keepdims=True), 0.0)
         one_minus_leverage = length_off_span + squared_vectors @ one_minus_shrinkage
         shrunk_target = row_vectors @ (one_minus_shrinkage * diagonal.rotated_target)
@@ -191,26 +196,29 @@ class DyadicProblem:
         held_out = np.empty((len(alphas), *self.loss.shape))
         ridge_penalties = self._ridge_penalties(alphas, n_columns=self.loss.shape[1] - 1)
         for alpha_index, penalty in enumerate(ridge_penalties):
+            # Scores of the eigenvectors of the row kernel, each of which is one ridge regression
             scores_of_directions = self._leave_column_out_in_row_directions(penalty)
             held_out[alpha_index] = row_vectors @ scores_of_directions
-        return held_out.transpose(1, 2, 0)
+        return held_out.transpose(1, 2, 0)  # (n_rows, n_columns, n_alphas)
 
     def leave_column_out_scores_at(self, new_rows: Array, alphas: Array) -> Array:
         """As `leave_column_out_scores`, for rows that the table does not have.
 
-        `new_rows` are the functions of the rows at these, shape (n, n_row_functions). Their scores
-        are those of `leave_column_out_scores` divided by γ_a; where γ_a is small, they are computed
-        from ``R/γ = σ/(ρ + γσ)``.
+        `new_rows` are the basis functions of the rows at these, shape (n, n_basis_functions). Their
+        scores are those of `leave_column_out_scores` divided by γ_a; where γ_a is small, they are
+        computed from ``R/γ = σ/(ρ + γσ)``.
         """
         row_eigenvalues = self.rows.spectrum.eigenvalues
         column_eigenvalues = self.decomposed_columns.spectrum.eigenvalues
         largest_column_eigenvalue = np.abs(column_eigenvalues).max(initial=0.0)
-        new_row_features = np.asarray(new_rows @ self.rows.vectors_to_functions)
+        # Features of the new rows whose weights are those of the eigenvectors of the row kernel
+        new_row_features = np.asarray(new_rows @ self.rows.vectors_to_basis_weights)
 
         held_out = np.empty((len(alphas), len(new_row_features), self.loss.shape[1]))
         ridge_penalties = self._ridge_penalties(alphas, n_columns=self.loss.shape[1] - 1)
         for alpha_index, penalty in enumerate(ridge_penalties):
-            # Weights of the row directions, (n_directions, n_columns): their scores / eigenvalue
+            # Weights of the eigenvectors: their scores, (n_eigenvectors, n_columns), over their
+            # eigenvalues; by another formula for small eigenvalues, by which division is inaccurate
             weights = self._leave_column_out_in_row_directions(penalty)
             is_small = np.abs(row_eigenvalues) * largest_column_eigenvalue < penalty
             weights[~is_small] /= row_eigenvalues[~is_small, None]
@@ -225,10 +233,11 @@ class DyadicProblem:
         column_vectors = self.decomposed_columns.spectrum.vectors
         squared_vectors = np.square(column_vectors).T
         target = self._target_of_row_directions
-        # 1 − 1/t: squared length of the unit vector of a column after centering
+        # squared length of the unit vector of a column after centering
         centered_length = 1.0 - 1.0 / self.loss.shape[1]
 
-        # Leave-one-out of ridge regression, in two forms, so that no difference cancels.
+        # Leave-one-out of ridge regression, in two forms, so that no difference cancels: from the
+        # fitted scores, or from the residuals.
         if penalty > diagonal.largest_eigenvalue:
             shrinkage = eigenvalues / (penalty + eigenvalues)
             leverage = shrinkage @ squared_vectors
@@ -236,6 +245,7 @@ class DyadicProblem:
             scores = (fitted - leverage * target / centered_length) / (centered_length - leverage)
             return np.asarray(scores)
         one_minus_shrinkage = penalty / (penalty + eigenvalues)
+        # squared length of the part of each unit vector that is orthogonal to all eigenvectors
         length_off_span = np.maximum(centered_length - squared_vectors.sum(axis=0), 0.0)
         length_minus_leverage = length_off_span + one_minus_shrinkage @ squared_vectors
         shrunk_target = (one_minus_shrinkage * diagonal.rotated_target) @ column_vectors.T
@@ -285,6 +295,7 @@ class DyadicProblem:
     @cached_property
     def _target_off_rows(self) -> Array:
         """The part of ``Y C V`` outside of U, shape (q, b)."""
+        # The part of the target that no combination of the row eigenvectors fits
         projected_target = self._diagonalization.row_vectors @ self._diagonalization.rotated_target
         return np.asarray(self._target_of_column_directions - projected_target)
 
@@ -302,6 +313,7 @@ class DyadicProblem:
     def _target_off_columns(self) -> Array:
         """The part of ``Uᵀ Y C`` outside of V and the constant, shape (a, t)."""
         column_vectors = self.decomposed_columns.spectrum.vectors
+        # The part of the target that no combination of the column eigenvectors fits
         projected_target = self._diagonalization.rotated_target @ column_vectors.T
         return np.asarray(self._target_of_row_directions - projected_target)
 
@@ -365,11 +377,13 @@ class DyadicProblem:
         watch: Watch | None = None,
     ) -> Solutions:
         """Conjugate gradients; the largest alpha first, whose solution starts the next one."""
-        coef = np.empty((len(alphas), len(rows.norms), len(columns.norms)))
-        previous_coef: Array | None = None
+        n_row_features = len(rows.squared_norms)
+        n_column_features = len(columns.squared_norms)
+        coef = np.empty((len(alphas), n_row_features, n_column_features))
+        previous_coef: Array | None = None  # where the next solution starts
         n_iter = 1
         unfinished_alphas = []
-        for alpha_index in np.argsort(alphas)[::-1]:
+        for alpha_index in np.argsort(alphas)[::-1]:  # the largest, and easiest, first
             alpha = float(alphas[alpha_index])
             solution = self._solve_for_alpha(rows, columns, alpha, previous_coef, watch)
             previous_coef = solution.x
@@ -378,11 +392,11 @@ class DyadicProblem:
             if not solution.converged:
                 unfinished_alphas.append(alpha)
 
-        # From weights of the preconditioned features to weights of the functions of each side
-        if rows.to_functions is not None:
-            coef = rows.to_functions @ coef
-        if columns.to_functions is not None:
-            coef = coef @ columns.to_functions.T
+        # From weights of the preconditioned features to weights of the basis functions of each side
+        if rows.to_basis_weights is not None:
+            coef = rows.to_basis_weights @ coef
+        if columns.to_basis_weights is not None:
+            coef = coef @ columns.to_basis_weights.T
         return Solutions(coef, True, n_iter, tuple(unfinished_alphas))
 
     def _solve_for_alpha(
@@ -398,14 +412,16 @@ class DyadicProblem:
         The unknowns are scaled by the root of the preconditioner. The norm of the residual is then
         the preconditioned one, in which features in small units count as those in large ones.
         """
-        # Root of the preconditioner: conjugate gradients solve for x, with B = scale * x.
-        scale = 1.0 / np.sqrt(np.outer(rows.norms, columns.norms) + alpha)
+        # B: weights of the products of a row feature and a column feature. Conjugate gradients find
+        # x = B / scale, where scale² is the inverse of the approximate diagonal of the system.
+        scale = 1.0 / np.sqrt(np.outer(rows.squared_norms, columns.squared_norms) + alpha)
 
         def times_system_matrix(x: Array) -> Array:
             B = scale * x.reshape(scale.shape)
             scores = _scores_of_cells(B, rows, columns)
-            half_gradient = _times_features(self.loss.times_A(scores), rows, columns) + alpha * B
-            return np.reshape(scale * half_gradient, (-1, 1))
+            laplacian_times_scores = self.loss.times_laplacian(scores)
+            system_times_B = _times_features(laplacian_times_scores, rows, columns) + alpha * B
+            return np.reshape(scale * system_times_B, (-1, 1))
 
         target = _times_features(self.loss.target, rows, columns)
         start = None

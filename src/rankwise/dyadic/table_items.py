@@ -131,12 +131,12 @@ class TableItems(NamedTuple):
             is_centered=is_centered,
         )
 
-    def split_constant(self, function_weights: Array, side: DecomposedSide) -> tuple[Array, Array]:
-        """Weights of the functions of these items, and the scores that the constant adds.
+    def split_constant(self, basis_weights: Array, side: DecomposedSide) -> tuple[Array, Array]:
+        """Weights of the basis functions of these items, and the scores that the constant adds.
 
-        For a linear kernel the functions are the features, also if the solver used kernel values.
+        For a linear kernel these are the features, also if the solver used kernel values.
         """
-        weights, scores_of_constant = side.split_constant(function_weights)
+        weights, scores_of_constant = side.split_constant(basis_weights)
         if self.kernel.is_linear and isinstance(side, KernelSide):
             # from weights of kernel values to the items, X Xᵀ, to weights of their features
             weights = np.asarray(self.items.T @ weights)
