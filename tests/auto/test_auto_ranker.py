@@ -166,7 +166,7 @@ def test_the_stack_is_rank_rls_on_scaled_held_out_scores(data, fitted, combiner,
         np.testing.assert_allclose(found.weights, weights / np.abs(weights).sum(), atol=1e-7)
         held = held_out(alpha, drawn)
         expected = [metric(y[rows[g]], held[rows[g]]) for g in rows]
-        np.testing.assert_allclose(found.by_unit, expected, atol=1e-9)
+        np.testing.assert_allclose(found.metric_by_unit, expected, atol=1e-9)
 
 
 def test_predictions_are_the_weighted_scaled_predictions_of_the_members(data, fitted):

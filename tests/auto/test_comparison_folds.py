@@ -12,10 +12,12 @@ def draw(n_items=30, n_comparisons=300, days=None, unit=None, seed=0):
     first = rng.integers(n_items, size=n_comparisons)
     second = (first + rng.integers(1, n_items, size=n_comparisons)) % n_items
     none = np.zeros((n_comparisons, 0))
-    share = rng.integers(2, size=n_comparisons).astype(float)
+    first_win_share = rng.integers(2, size=n_comparisons).astype(float)
     if unit is None:
         unit = np.arange(n_items)
-    return ItemComparisons(first, second, share, np.ones(n_comparisons), none, none, unit, days)
+    return ItemComparisons(
+        first, second, first_win_share, np.ones(n_comparisons), none, none, unit, days
+    )
 
 
 @pytest.mark.parametrize("n_units", [30, 12])
@@ -66,13 +68,13 @@ def test_canonical_order_does_not_depend_on_sides_rows_and_items():
     other = ItemComparisons(
         np.where(swap, second, first)[rows],
         np.where(swap, first, second)[rows],
-        np.where(swap, 1 - comparisons.share, comparisons.share)[rows],
+        np.where(swap, 1 - comparisons.first_win_share, comparisons.first_win_share)[rows],
         np.ones(300),
         none,
         none,
         np.arange(30),
     ).in_canonical_order(canonical_item_order(cells[order]))
-    for name in ("first", "second", "share", "unit"):
+    for name in ("first", "second", "first_win_share", "unit_of_item"):
         np.testing.assert_array_equal(getattr(other, name), getattr(canonical, name))
 
 

@@ -29,7 +29,7 @@ def metric(rng):
 
 
 def objective(metric, w, counts, pairwise, strength):
-    values = metric.at(w).values
+    values = metric.evaluate_at(w).values
     is_defined = ~np.isnan(values)
     mean = counts[is_defined] @ values[is_defined] / counts[is_defined].sum()
     return mean - strength * ((w - scaled_weights(pairwise)) ** 2).sum()
@@ -62,13 +62,15 @@ def test_weights_without_a_unit_are_near_those_of_a_refit(metric, rng, strength)
     fitted = MetricWeights.fit(metric, pairwise, strength)
     counts = np.ones(N_UNITS, dtype=np.intp)
     pairwise_without = np.tile(pairwise, (N_UNITS, 1))
-    approximate = fitted.weights_without_units(counts, pairwise_without)
+    approximate = fitted.weights_without_each_unit(counts, pairwise_without)
     for u in (0, 7, 20, 41):
         without = counts.copy()
         without[u] = 0
         exact = refit(metric, without, pairwise, strength)
         np.testing.assert_allclose(approximate[u], exact, atol=0.05)
-        np.testing.assert_allclose(fitted.weights(without, pairwise), approximate[u], atol=1e-12)
+        np.testing.assert_allclose(
+            fitted.member_weights(without, pairwise), approximate[u], atol=1e-12
+        )
 
 
 def test_a_unit_without_a_metric_changes_no_weights(metric, rng):
@@ -77,7 +79,9 @@ def test_a_unit_without_a_metric_changes_no_weights(metric, rng):
     counts = np.ones(N_UNITS, dtype=np.intp)
     more = counts.copy()
     more[7] = 5
-    np.testing.assert_array_equal(fitted.weights(counts, pairwise), fitted.weights(more, pairwise))
+    np.testing.assert_array_equal(
+        fitted.member_weights(counts, pairwise), fitted.member_weights(more, pairwise)
+    )
 
 
 @pytest.mark.parametrize("scoring", ["ndcg@3", "map", "mrr"])

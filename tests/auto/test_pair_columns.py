@@ -4,7 +4,7 @@ import numpy as np
 
 from rankwise.auto.item_cells import ItemCells
 from rankwise.auto.pair_columns import (
-    Context,
+    EncodedCovariates,
     choose_gap_limits,
     choose_interactions,
     clipped_gaps,
@@ -37,7 +37,7 @@ def test_gaps_change_their_sign_with_the_sides_and_are_at_most_one():
 
 def test_constant_columns_have_no_gaps():
     limits = choose_gap_limits(np.ones((4, 1)), np.array([0, 1]), np.array([2, 3]))
-    assert len(limits.limit) == 0
+    assert len(limits.max_gap) == 0
 
 
 def test_interactions_equal_the_double_loop():
@@ -62,19 +62,19 @@ def test_interactions_equal_the_double_loop():
     joint.cap_ = 0.0
     joint.covariate_coef_ = np.zeros(0)
     no_limits = choose_gap_limits(np.ones((20, 1)), first, second)
-    joint.store(no_limits, np.zeros(0), tables, effects)
-    context = Context(np.zeros((len(first), 0)), np.zeros((len(first), 0)))
-    log_odds = joint.log_odds(np.zeros(20), cells, (first, second), context)
+    joint.store_gaps_and_interactions(no_limits, np.zeros(0), tables, effects)
+    encoded_covariates = EncodedCovariates(np.zeros((len(first), 0)), np.zeros((len(first), 0)))
+    log_odds = joint.log_odds(np.zeros(20), cells, (first, second), encoded_covariates)
     np.testing.assert_allclose(log_odds, expected, atol=1e-12)
-    reverse = joint.log_odds(np.zeros(20), cells, (second, first), context)
+    reverse = joint.log_odds(np.zeros(20), cells, (second, first), encoded_covariates)
     np.testing.assert_array_equal(reverse, -log_odds)
 
 
 def test_rows_of_trees_hold_both_items_and_signed_covariates():
     cells, first, second = draw_items()
-    context = Context(np.ones((len(first), 1)), np.full((len(first), 1), 2.0))
-    rows = pair_rows(cells, first, second, context)
-    reverse = pair_rows(cells, second, first, context.swapped())
+    encoded_covariates = EncodedCovariates(np.ones((len(first), 1)), np.full((len(first), 1), 2.0))
+    rows = pair_rows(cells, first, second, encoded_covariates)
+    reverse = pair_rows(cells, second, first, encoded_covariates.swapped())
     np.testing.assert_array_equal(rows[:, :2], reverse[:, 2:4])
     np.testing.assert_array_equal(rows[:, 4:7], -reverse[:, 4:7])
     np.testing.assert_array_equal(rows[:, 7:9], reverse[:, 9:11])

@@ -57,7 +57,7 @@ def value_by_loops(name, y, scores):
 def test_values_equal_double_loops(problem, rng, name):
     Z, y, unit = problem
     w = rng.standard_normal(4)
-    values = SmoothMetric(Z, y, unit, smooth_version(get_metric(name))).at(w).values
+    values = SmoothMetric(Z, y, unit, smooth_version(get_metric(name))).evaluate_at(w).values
     expected = [value_by_loops(name, y[unit == u], (Z @ w)[unit == u]) for u in range(12)]
     np.testing.assert_allclose(values, expected, atol=1e-5)  # pairs have single precision
 
@@ -69,10 +69,11 @@ def test_gradients_equal_finite_differences(problem, rng, name):
     w = rng.standard_normal(4)
     step = 1e-3
     differences = [
-        metric.at(w + step * e).values - metric.at(w - step * e).values for e in np.eye(4)
+        metric.evaluate_at(w + step * e).values - metric.evaluate_at(w - step * e).values
+        for e in np.eye(4)
     ]
     expected = np.nan_to_num(np.stack(differences, axis=1)) / (2 * step)
-    np.testing.assert_allclose(metric.at(w).gradients, expected, atol=1e-3)
+    np.testing.assert_allclose(metric.evaluate_at(w).gradients, expected, atol=1e-3)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -80,12 +81,12 @@ def test_blocks_of_pairs_change_nothing(problem, rng, name, monkeypatch):
     Z, y, unit = problem
     w = rng.standard_normal(4)
     function = smooth_version(get_metric(name))
-    whole = SmoothMetric(Z, y, unit, function).at(w)
+    whole = SmoothMetric(Z, y, unit, function).evaluate_at(w)
     monkeypatch.setattr(smooth_metrics, "BLOCK_PAIRS", 20)
     blocks = SmoothMetric(Z, y, unit, function)
     assert len(blocks._blocks) > 3
-    np.testing.assert_allclose(blocks.at(w).values, whole.values, rtol=1e-6)
-    np.testing.assert_allclose(blocks.at(w).gradients, whole.gradients, atol=1e-6)
+    np.testing.assert_allclose(blocks.evaluate_at(w).values, whole.values, rtol=1e-6)
+    np.testing.assert_allclose(blocks.evaluate_at(w).gradients, whole.gradients, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["ndcg@5", "map", "mrr"])
@@ -93,8 +94,8 @@ def test_smooth_metrics_are_scale_invariant_and_near_the_metric(problem, rng, na
     Z, y, unit = problem
     w = rng.standard_normal(4)
     metric = SmoothMetric(Z, y, unit, smooth_version(get_metric(name)))
-    values = metric.at(w).values
-    np.testing.assert_allclose(metric.at(1e12 * w).values, values, atol=1e-6)
+    values = metric.evaluate_at(w).values
+    np.testing.assert_allclose(metric.evaluate_at(1e12 * w).values, values, atol=1e-6)
     exact = get_metric(name)(y, Z @ w, unit)
     assert np.nanmean(values) == pytest.approx(exact, abs=0.2)
 
@@ -102,12 +103,12 @@ def test_smooth_metrics_are_scale_invariant_and_near_the_metric(problem, rng, na
 def test_zero_weights_and_units_without_a_relevant_item(problem):
     Z, y, unit = problem
     metric = SmoothMetric(Z, y, unit, smooth_version(get_metric("ndcg@5")))
-    result = metric.at(np.zeros(4))
+    result = metric.evaluate_at(np.zeros(4))
     assert np.isnan(result.values[3])
     assert not result.gradients[3].any()
     assert np.isfinite(result.gradients).all()
     nothing = SmoothMetric(Z, np.zeros(len(y)), unit, smooth_version(get_metric("map")))
-    assert np.isnan(nothing.at(np.ones(4)).values).all()
+    assert np.isnan(nothing.evaluate_at(np.ones(4)).values).all()
 
 
 @pytest.mark.parametrize("name", ["disagreement", "p@5", "err", "map(normalizer=attainable)@5"])

@@ -277,10 +277,11 @@ class AutoRanker(RankerMixin, BaseEstimator):
             raise ValueError("item_id= is for comparisons: pass a PairData or a PairGraph as y.")
         target = read_y(y, groups, sample_weight, X=X)
         X = check_groups(self, X, y, groups, target)
-        values_of_later = None
+        metric_of_later_groups = None
         if time is not None:
-            values_of_later = evaluate_later_groups(self, X, target, time)
+            metric_of_later_groups = evaluate_later_groups(self, X, target, time)
 
+        # candidates, and the folds that compare them
         fitted = self._fit_views(X, lambda: target)
         data = read_training_data(fitted.views, y, groups, sample_weight, fitted.trees)
         members = requested_members(self.members, data)
@@ -288,8 +289,10 @@ class AutoRanker(RankerMixin, BaseEstimator):
         first_member, *_ = members.values()
         hold_out = plan_hold_out(first_member, data, self.scoring, budget, rng)
         self.scoring_ = hold_out.metric.name
-        hold_out.evaluate(np.zeros(hold_out.graph.n_items))  # raise errors of the metric now
+        # raise errors of the metric before any training
+        hold_out.evaluate(np.zeros(hold_out.graph.n_items))
 
+        # held-out scores of each member, the stack of them, and models of all data
         plan = EvaluationPlan(hold_out, seed, budget, self.time_limit)
         evaluated = self._evaluate(members, plan)
         stacking = Stacking(list(evaluated.values()), hold_out, self.combine)
@@ -297,9 +300,9 @@ class AutoRanker(RankerMixin, BaseEstimator):
         trained = train_members(evaluated, stack, hold_out, budget, self.combine)
         self._store(trained, evaluated, hold_out)
 
-        if values_of_later is not None:
+        if metric_of_later_groups is not None:
             where = "the latest groups, by a model of earlier ones"
-            self._store_estimate(values_of_later, where, hold_out)
+            self._store_estimate(metric_of_later_groups, where, hold_out)
         elif n_resamples and budget.left() <= 0:
             self.notes_.append("no time was left for the honest estimate")
         elif n_resamples and stacking.n_units >= LEAST_UNITS:
@@ -326,7 +329,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
         check_is_fitted(self)
         if self.comparison_ is not None:
             items = read_items_to_predict(X, self.item_id_)
-            return self._order_scores(self._transform(items.X), items.names)
+            return self._scores_with_strengths(self._transform(items.X), items.names)
         return self._score(self._transform(without_group_columns(self, X)), groups)
 
     @single_threaded
@@ -358,11 +361,11 @@ class AutoRanker(RankerMixin, BaseEstimator):
             Probabilities; a tie counts as half a win.
         """
         check_is_fitted(self)
-        model = self._comparison_model("predict_above")
+        model = self._require_comparison_model("predict_above")
         items = read_items_to_predict(X, self.item_id_)
         views = self._transform(items.X)
         pairs = read_pairs_of_rows(a, b, views["dense"].shape[0])
-        scores = self._order_scores(views, items.names)
+        scores = self._scores_with_strengths(views, items.names)
         if covariates is None:
             covariates = {}
         probability = model.win_probability(views, scores, items.names, pairs.sides, covariates)
@@ -386,9 +389,12 @@ class AutoRanker(RankerMixin, BaseEstimator):
             Shares between 0 and 1.
         """
         check_is_fitted(self)
-        model = self._comparison_model("win_share")
+        model = self._require_comparison_model("win_share")
         items = read_items_to_predict(X, self.item_id_)
-        return model.win_share(self._transform(items.X), self._plain_scores)
+        # the field: a sample of the training items, which are the opponents
+        return model.mean_probability_against_field(
+            self._transform(items.X), self._sum_of_member_scores
+        )
 
     def rescale(self, factor: float) -> None:
         """Multiply all scores of a model of scored items by a positive factor.
@@ -414,7 +420,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
         if self.comparison_ is None:
             return
         probability = self.predict_above(X, 0, 1)
-        if not np.isfinite(probability):
+        if not np.isfinite(probability):  # of the first two rows, as a test
             raise ValueError("probabilities of the model are not finite")
 
     def smoke_test(self) -> Array:
@@ -427,17 +433,18 @@ class AutoRanker(RankerMixin, BaseEstimator):
         """
         if self.table_ is None:
             return np.zeros(0)
-        views = views_of_table(self.table_.probe(), self.kept_values_)
+        made_up_rows = self.table_.probe()
+        views = views_of_table(made_up_rows, self.kept_values_)
         if self.comparison_ is None:
             return self._score(views, groups=[0, 0])
-        scores = self._order_scores(views, names=None)
+        scores = self._scores_with_strengths(views, names=None)
         first_against_second = np.array([0]), np.array([1])
         probability = self.comparison_.win_probability(
             views, scores, names=None, sides=first_against_second, covariates={}
         )
         return np.append(scores, probability)
 
-    def _comparison_model(self, method: str) -> ComparisonModel:
+    def _require_comparison_model(self, method: str) -> ComparisonModel:
         """The model of probabilities; an error if `fit` had no comparisons."""
         if self.comparison_ is None:
             raise ValueError(
@@ -446,15 +453,17 @@ class AutoRanker(RankerMixin, BaseEstimator):
             )
         return self.comparison_
 
-    def _plain_scores(self, views: dict[str, Any]) -> Array:
+    def _sum_of_member_scores(self, views: dict[str, Any]) -> Array:
         """Scores of the order of a model of comparisons, without strengths of known items."""
         return np.asarray(self._member_scores(views, groups=None).sum(axis=1))
 
-    def _order_scores(self, views: dict[str, Any], names: NDArray[np.str_] | None) -> Array:
+    def _scores_with_strengths(
+        self, views: dict[str, Any], names: NDArray[np.str_] | None
+    ) -> Array:
         """Scores of the order of a model of comparisons."""
-        scores = self._plain_scores(views)
-        model = self._comparison_model("predict")
-        return scores + model.strengths(names, len(scores), model.order_strengths_)
+        scores = self._sum_of_member_scores(views)
+        model = self._require_comparison_model("predict")
+        return scores + model.strengths_by_name(names, len(scores), model.order_strengths_)
 
     def _score(self, views: dict[str, Any], groups: Any) -> Array:
         """Weighted sum of the scores of the members, scaled in their groups."""
@@ -576,6 +585,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
         self.members_: list[dict[str, Any]] = fitted.members
         self.best_member_ = best_member_name(fitted.members)
         self.estimate_ = fitted.estimate
+        # the held-out score, without the correction for optimism
         self.score_ = fitted.estimate["score"] - fitted.estimate["optimism"]
         self.explained_ = fitted.explained
         self.held_out_comparisons_ = fitted.held_out
@@ -609,8 +619,10 @@ class AutoRanker(RankerMixin, BaseEstimator):
         self.views_ = [evaluated[name].view for name in in_use]
         self.weights_ = np.array([trained.weights[name] for name in in_use])
         self.combine_ = trained.stack.how
-        self.score_ = float(nanmean(trained.stack.by_unit))
-        metric_of_members = np.stack([member.by_unit for member in evaluated.values()], axis=1)
+        self.score_ = float(nanmean(trained.stack.metric_by_unit))
+        metric_of_members = np.stack(
+            [member.metric_by_unit for member in evaluated.values()], axis=1
+        )
         mean_gain = hold_out.sign * nanmean(metric_of_members)
         self.best_member_ = list(evaluated)[int(np.argmax(mean_gain))]
         self.held_out_scores_ = np.stack([member.scores for member in evaluated.values()], axis=1)
@@ -626,7 +638,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
         made_up_scores = np.zeros((2, len(self.estimators_)))
         if self.needs_groups_:  # a scaler inside groups learns nothing
             self.scaler_ = GroupScaler().fit(made_up_scores, groups=[0, 0])
-        elif len(self.estimators_) > 1:
+        elif len(self.estimators_) > 1:  # learn means and deviations from all items
             self.scaler_ = GroupScaler().fit(self._member_scores(hold_out.data.views, groups=None))
         else:  # a single member is not scaled
             self.scaler_ = GroupScaler().fit(made_up_scores)
@@ -639,20 +651,20 @@ class AutoRanker(RankerMixin, BaseEstimator):
         ]
         return np.stack(scores, axis=1).astype(np.float64)
 
-    def _store_estimate(self, by_unit: Array, where: str, hold_out: HoldOut) -> None:
+    def _store_estimate(self, metric_by_unit: Array, where: str, hold_out: HoldOut) -> None:
         """Set the estimate from units that were used neither for selection nor for weights."""
         n_groups = hold_out.all_data.graph.n_groups
-        result = estimate_from_units(by_unit, self.scoring_, where, n_groups)
+        result = estimate_from_units(metric_by_unit, self.scoring_, where, n_groups)
         self.estimate_ = result.estimate
         self.notes_ += result.notes
 
-    def _estimate_out_of_bag(self, by_unit: Array, hold_out: HoldOut) -> None:
+    def _estimate_out_of_bag(self, metric_by_unit: Array, hold_out: HoldOut) -> None:
         """Set the out-of-bag estimate, and the bias of the score on all units."""
         units = "groups"
         if hold_out.graph.n_groups == 1:
             units = "folds of the list"
         where = f"{units} that were used neither for selection nor for weights"
-        self._store_estimate(by_unit, where, hold_out)
+        self._store_estimate(metric_by_unit, where, hold_out)
         optimism = hold_out.sign * (self.score_ - self.estimate_["score"])
         self.estimate_["optimism"] = optimism
         self.notes_.append(note_of_optimism(optimism, self.score_, self.scoring_, units))

@@ -26,13 +26,13 @@ class Outcomes(NamedTuple):
 
     Attributes
     ----------
-    share : ndarray of shape (n_comparisons,)
+    first_win_share : ndarray of shape (n_comparisons,)
         1 if the first item won, 0 if the second one did, and 1/2 for a tie.
     weight : ndarray of shape (n_comparisons,)
         Weights of the comparisons.
     """
 
-    share: Array
+    first_win_share: Array
     weight: Array
 
 
@@ -58,49 +58,58 @@ class LinearDesign(Protocol):
         """Transposed design times the weighted design."""
 
 
-def win_probability(differences: Array, cap: float) -> Array:
+def win_probability(differences: Array, min_upset_probability: float) -> Array:
     """Probability that the first item wins; that of swapped sides adds up to exactly 1."""
-    # at any difference the favorite loses with a probability of at least `cap`
-    probability_of_favorite = cap + (1 - 2 * cap) * expit(np.abs(differences))
-    is_second_favorite = differences < 0  # the sum with swapped sides is exactly 1
+    # logistic, but however large the difference, the favorite may lose with this probability
+    probability_of_favorite = min_upset_probability + (1 - 2 * min_upset_probability) * expit(
+        np.abs(differences)
+    )
+    is_second_favorite = differences < 0  # 1 − p: both sides add up to exactly 1
     return np.asarray(
         np.where(is_second_favorite, 1 - probability_of_favorite, probability_of_favorite)
     )
 
 
-def as_log_odds(differences: Array, cap: float) -> Array:
+def as_log_odds(differences: Array, min_upset_probability: float) -> Array:
     """Log odds of a first win; swapped sides have the opposite number."""
-    if cap == 0:
+    if min_upset_probability == 0:  # differences of a logistic model are log odds
         return differences
-    probability_of_favorite = win_probability(np.abs(differences), cap)
+    probability_of_favorite = win_probability(np.abs(differences), min_upset_probability)
     odds_of_favorite = probability_of_favorite / (1 - probability_of_favorite)
     return np.asarray(np.sign(differences) * np.log(odds_of_favorite))
 
 
-def log_losses(differences: Array, share: Array, cap: float) -> Array:
+def log_losses(differences: Array, first_win_share: Array, min_upset_probability: float) -> Array:
     """Log loss of each comparison."""
-    if cap == 0:  # log(1 + exp(s)) − share s, without overflow
-        losses: Array = np.logaddexp(0.0, differences) - share * differences
+    if min_upset_probability == 0:  # log(1 + exp(s)) − share s, without overflow
+        losses: Array = np.logaddexp(0.0, differences) - first_win_share * differences
         return losses
-    first_wins = np.clip(win_probability(differences, cap), LEAST_PROBABILITY, None)
-    second_wins = np.clip(win_probability(-differences, cap), LEAST_PROBABILITY, None)
-    return np.asarray(-xlogy(share, first_wins) - xlogy(1 - share, second_wins))
+    first_wins = np.clip(
+        win_probability(differences, min_upset_probability), LEAST_PROBABILITY, None
+    )
+    second_wins = np.clip(
+        win_probability(-differences, min_upset_probability), LEAST_PROBABILITY, None
+    )
+    return np.asarray(-xlogy(first_win_share, first_wins) - xlogy(1 - first_win_share, second_wins))
 
 
-def wrong_shares(differences: Array, share: Array) -> Array:
+def wrong_shares(differences: Array, first_win_share: Array) -> Array:
     """1 for a comparison with the wrong winner, 1/2 for equal scores, and NaN for a tie."""
     predicted_share = 0.5 + 0.5 * np.sign(differences)
-    is_tie = share == 0.5
-    return np.where(is_tie, np.nan, np.abs(predicted_share - share))
+    is_tie = first_win_share == 0.5
+    return np.where(is_tie, np.nan, np.abs(predicted_share - first_win_share))
 
 
-def link_derivatives(differences: Array, outcomes: Outcomes, cap: float) -> Derivatives:
+def link_derivatives(
+    differences: Array, outcomes: Outcomes, min_upset_probability: float
+) -> Derivatives:
     """Derivatives of the weighted log loss; the information replaces the second derivative."""
     logistic = expit(differences)
-    probability = cap + (1 - 2 * cap) * logistic
-    derivative_of_probability = (1 - 2 * cap) * logistic * (1 - logistic)
-    residual = probability - outcomes.share
-    if cap == 0:  # derivative and variance of the probability are equal
+    # p = c + (1 − 2c) σ(difference), for the probability c of an upset
+    probability = min_upset_probability + (1 - 2 * min_upset_probability) * logistic
+    derivative_of_probability = (1 - 2 * min_upset_probability) * logistic * (1 - logistic)
+    residual = probability - outcomes.first_win_share
+    if min_upset_probability == 0:  # logistic regression, where p' equals the variance
         gradient = residual
         information = derivative_of_probability
     else:
@@ -114,7 +123,7 @@ def fit_coefficients(
     design: LinearDesign,
     outcomes: Outcomes,
     alpha: float,
-    cap: float = 0.0,
+    min_upset_probability: float = 0.0,
     start: Array | None = None,
 ) -> Array:
     """Minimize the log loss plus ``alpha/2 |w|²`` by Fisher scoring with step halving.
@@ -127,7 +136,7 @@ def fit_coefficients(
         Results of the comparisons.
     alpha : float
         Ridge penalty, relative to the sum of the losses.
-    cap : float, default=0.0
+    min_upset_probability : float, default=0.0
         The c of the capped link.
     start : ndarray of shape (n_coefficients,), optional
         Coefficients to start from.
@@ -142,13 +151,17 @@ def fit_coefficients(
         coefficients = start
 
     def objective(candidate: Array) -> float:
-        losses = log_losses(design.differences(candidate), outcomes.share, cap)
+        losses = log_losses(
+            design.differences(candidate), outcomes.first_win_share, min_upset_probability
+        )
         return float(outcomes.weight @ losses + alpha / 2 * candidate @ candidate)
 
     value = objective(coefficients)
     for _ in range(MAX_STEPS):
         # Fisher scoring: Newton's step with the expected Hessian
-        derivatives = link_derivatives(design.differences(coefficients), outcomes, cap)
+        derivatives = link_derivatives(
+            design.differences(coefficients), outcomes, min_upset_probability
+        )
         gradient = design.gradient(derivatives.gradient) + alpha * coefficients
         expected_hessian = design.gram(derivatives.information)
         expected_hessian[np.diag_indices_from(expected_hessian)] += alpha

@@ -113,7 +113,7 @@ def comparison_notes(cells: ItemCells, names: CellNames, read: ReadComparisons) 
     # numbers of the items as differences, then numbers of the comparisons
     differences = cells.numbers[first] - cells.numbers[second]
     number_names = read.covariates.number_names_
-    covariates = comparisons.numbers[:, : len(number_names)]
+    covariates = comparisons.covariates[:, : len(number_names)]
     for name, values in zip(
         [*names.numbers, *number_names], [*differences.T, *covariates.T], strict=True
     ):
@@ -139,7 +139,7 @@ def comparison_notes(cells: ItemCells, names: CellNames, read: ReadComparisons) 
 
 def decides_everything(values: Array, comparisons: ItemComparisons) -> bool:
     """Whether the sign of a number of each comparison never contradicts the winner."""
-    sign_of_winner = np.sign(comparisons.share - 0.5)
+    sign_of_winner = np.sign(comparisons.first_win_share - 0.5)
     agreement = np.sign(np.nan_to_num(values)) * sign_of_winner  # 1, −1, or 0 for no statement
     n_decided = int(np.count_nonzero(agreement))
     n_with_winner = int(np.count_nonzero(sign_of_winner))

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
 from rankwise.arrays import Array
-from rankwise.auto.pair_columns import Context
+from rankwise.auto.pair_columns import EncodedCovariates
 from rankwise.fitted_schema import FittedSchema, Floats, Labels, ListOf, Text, Values
 from rankwise.frames import as_array
 from rankwise.validation import check_float_array, suggestion
@@ -91,7 +91,7 @@ class ComparisonCovariates(BaseEstimator):
             names.append(SIDE)
         return names
 
-    def transform(self, covariates: CovariateValues, n_comparisons: int) -> Context:
+    def transform(self, covariates: CovariateValues, n_comparisons: int) -> EncodedCovariates:
         """Numbers and codes of comparisons; a covariate that is not passed is unknown.
 
         Parameters
@@ -117,7 +117,9 @@ class ComparisonCovariates(BaseEstimator):
             for code, labels in zip(codes, self.categories_, strict=True):
                 for category in range(len(labels)):
                     numbers.append(np.where(code == category, side, 0.0))
-        return Context(_stack_columns(numbers, n_comparisons), _stack_columns(codes, n_comparisons))
+        return EncodedCovariates(
+            _stack_columns(numbers, n_comparisons), _stack_columns(codes, n_comparisons)
+        )
 
     def _number(self, name: str, covariates: CovariateValues, n_comparisons: int) -> Array:
         """A number of each comparison; 0 if it is not passed."""

@@ -104,13 +104,13 @@ def item_folds(comparisons: ItemComparisons, rng: np.random.Generator) -> list[C
 
     At least two folds, and as many as are needed to hold out 5,000 comparisons.
     """
-    unit_of_first = comparisons.unit[comparisons.first]
-    unit_of_second = comparisons.unit[comparisons.second]
+    unit_of_first = comparisons.unit_of_item[comparisons.first]
+    unit_of_second = comparisons.unit_of_item[comparisons.second]
     compared_units = np.unique([unit_of_first, unit_of_second])
 
     # assign the compared units to folds of equal size, at random
     n_folds = min(N_FOLDS, len(compared_units))
-    n_units = comparisons.unit.max() + 1
+    n_units = comparisons.unit_of_item.max() + 1
     fold_of_unit = np.full(n_units, -1)
     fold_of_unit[compared_units] = rng.permutation(len(compared_units)) % n_folds
     fold_of_first = fold_of_unit[unit_of_first]

@@ -56,18 +56,22 @@ def _has_cells(problem: ComparisonProblem) -> bool:
 
 def _has_lasting_names(problem: ComparisonProblem) -> bool:
     """Whether later comparisons are held out, so that held-out items have a strength."""
-    return problem.identity is not None and problem.hold_out.is_by_time
+    return problem.name_codes is not None and problem.hold_out.is_by_time
 
 
 #: The first entry is evaluated whatever the time limit; those that decide most come first.
 COMPARISON_MEMBERS = (
-    ComparisonMember("hinges", partial(evaluate_hinges, cap=0.0), _always),
-    ComparisonMember("hinges, capped at 0.06", partial(evaluate_hinges, cap=0.06), _always),
+    ComparisonMember("hinges", partial(evaluate_hinges, min_upset_probability=0.0), _always),
+    ComparisonMember(
+        "hinges, capped at 0.06", partial(evaluate_hinges, min_upset_probability=0.06), _always
+    ),
     ComparisonMember("strengths of known items", evaluate_strengths, _has_lasting_names),
     ComparisonMember("joint linear model of pairs", evaluate_joint, _has_cells),
     ComparisonMember("trees of items", evaluate_item_trees, _has_cells),
     ComparisonMember("trees of pairs", evaluate_pair_trees, _has_cells),
-    ComparisonMember("hinges, capped at 0.02", partial(evaluate_hinges, cap=0.02), _always),
+    ComparisonMember(
+        "hinges, capped at 0.02", partial(evaluate_hinges, min_upset_probability=0.02), _always
+    ),
 )
 
 

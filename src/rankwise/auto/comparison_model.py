@@ -14,7 +14,7 @@ from rankwise.arrays import Array, Indices
 from rankwise.auto.capped_link import win_probability
 from rankwise.auto.comparison_covariates import SIDE, CovariateValues
 from rankwise.auto.item_cells import ItemCells
-from rankwise.auto.pair_columns import Context
+from rankwise.auto.pair_columns import EncodedCovariates
 from rankwise.auto.pair_models import JointPairs, PairTrees
 from rankwise.fitted_schema import (
     FittedSchema,
@@ -75,11 +75,14 @@ class ComparisonModel(BaseEstimator):
         "uses_pairs_": Values(),
     }
 
-    def strengths(self, names: NDArray[np.str_] | None, n_items: int, strengths: Array) -> Array:
+    def strengths_by_name(
+        self, names: NDArray[np.str_] | None, n_items: int, strengths: Array
+    ) -> Array:
         """Strengths of items by name; 0 for unknown items."""
         if names is None or not len(self.names_):
             return np.zeros(n_items)
-        position = np.searchsorted(self.names_, names)  # names are sorted
+        # look the names up among the sorted names of the training items
+        position = np.searchsorted(self.names_, names)
         position = np.minimum(position, len(self.names_) - 1)
         has_strength = self.names_[position] == names
         return np.where(has_strength, strengths[position], 0.0)
@@ -108,24 +111,27 @@ class ComparisonModel(BaseEstimator):
             Covariates by name.
         """
         first, second = sides
-        context = self.covariates_.transform(covariates, len(first))
-        if not self.uses_pairs_:
+        encoded_covariates = self.covariates_.transform(covariates, len(first))
+        if not self.uses_pairs_:  # the order alone predicts
             differences = order_scores[first] - order_scores[second]
-            effects = (context.numbers * self.order_covariate_coef_).sum(axis=1)
+            effects = (encoded_covariates.numbers * self.order_covariate_coef_).sum(axis=1)
             return win_probability(differences + effects, self.order_cap_)
-        contexts = [context]
+        covariates_to_average = [encoded_covariates]
         is_side_unknown = self.covariates_.has_side_ and SIDE not in covariates
         if is_side_unknown:  # the mean over both sides
-            contexts = [
+            covariates_to_average = [
                 self.covariates_.transform({**covariates, SIDE: side}, len(first))
                 for side in (1.0, -1.0)
             ]
         items = PairItems(self, views, names)
-        log_odds = [items.log_odds(first, second, context) for context in contexts]
-        mean_log_odds = np.asarray(sum(log_odds)) / len(contexts)
-        return win_probability(mean_log_odds, cap=0.0)
+        log_odds = [
+            items.log_odds(first, second, encoded_covariates)
+            for encoded_covariates in covariates_to_average
+        ]
+        mean_log_odds = np.asarray(sum(log_odds)) / len(log_odds)
+        return win_probability(mean_log_odds, min_upset_probability=0.0)
 
-    def win_share(
+    def mean_probability_against_field(
         self, views: dict[str, Any], order_scores: Callable[[dict[str, Any]], Array]
     ) -> Array:
         """Mean probability of each item to beat the items of `field_`.
@@ -137,6 +143,7 @@ class ComparisonModel(BaseEstimator):
         order_scores : callable
             Scores of the order for views.
         """
+        # field_: the training items, or some of them, as opponents
         n_items = views["dense"].shape[0]
         n_field = self.field_["dense"].shape[0]
         items_and_field = {
@@ -189,13 +196,13 @@ class PairItems:
         self._model = model
         self._cells = ItemCells.of_view(views["cells"], model.n_codes_)
 
-        # scores of the orders in the stack
-        self._scores = model.strengths(names, n_items, model.pair_strengths_)
+        # scores of the items: strengths of known ones, plus the rankers of the stack
+        self._scores = model.strengths_by_name(names, n_items, model.pair_strengths_)
         rankers = zip(model.rankers_, model.ranker_views_, model.ranker_factors_, strict=True)
         for ranker, view, factor in rankers:
             self._scores = self._scores + factor * ranker.predict(views[view])
 
-        # scores of the items by the joint models
+        # scores of the items in each joint model of pairs
         self._joint_scores = []
         for pair_model in model.pair_models_:
             scores = np.zeros(0)  # trees of pairs have none
@@ -203,17 +210,24 @@ class PairItems:
                 scores = pair_model.ranker_.predict(views["wide"])
             self._joint_scores.append(scores)
 
-    def log_odds(self, first: Indices, second: Indices, context: Context) -> Array:
+    def log_odds(
+        self, first: Indices, second: Indices, encoded_covariates: EncodedCovariates
+    ) -> Array:
         """Log odds of the stack; the opposite number if the sides are swapped."""
         model = self._model
         log_odds: Array = self._scores[first] - self._scores[second]
-        log_odds = log_odds + (context.numbers * model.ranker_covariate_coef_).sum(axis=1)
+        effects_of_covariates = encoded_covariates.numbers * model.ranker_covariate_coef_
+        log_odds = log_odds + effects_of_covariates.sum(axis=1)
         pair_models = zip(model.pair_models_, model.pair_factors_, self._joint_scores, strict=True)
         for pair_model, factor, scores in pair_models:
             if isinstance(pair_model, JointPairs):
                 sides = first, second
-                log_odds_of_model = pair_model.log_odds(scores, self._cells, sides, context)
+                log_odds_of_model = pair_model.log_odds(
+                    scores, self._cells, sides, encoded_covariates
+                )
             else:
-                log_odds_of_model = pair_model.log_odds(self._cells, first, second, context)
+                log_odds_of_model = pair_model.log_odds(
+                    self._cells, first, second, encoded_covariates
+                )
             log_odds = log_odds + factor * log_odds_of_model
         return log_odds

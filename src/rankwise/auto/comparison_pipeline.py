@@ -162,7 +162,7 @@ def fit_comparisons(
     out_of_bag = None
     if settings.n_resamples and not settings.is_time_over():
         out_of_bag = out_of_bag_losses(stacks, hold_out, settings.n_resamples, rng)
-    trained = train_stacks(stacks, n_names=problem.n_names, n_numbers=problem.n_numbers)
+    trained = train_stacks(stacks, n_names=problem.n_names, n_covariates=problem.n_covariates)
 
     held_out = held_out_table(hold_out, stacks.losses)
     explained = explain(hold_out, stacks.losses)
@@ -206,10 +206,10 @@ def _make_problem(
     cells = table.cells
     if cells is not None:
         cells = cells.take(item_order)
-    identity = None
+    name_codes = None
     names = table.items.names
     if names is not None and table.items.are_lasting:
-        identity = encode_groups(names, len(names)).codes[item_order]
+        name_codes = encode_groups(names, len(names)).codes[item_order]
     n_dense = table.views["dense"].shape[1]
     return ComparisonProblem(
         linear=LinearFeatures.of_view(table.views["wide"][item_order], n_dense),
@@ -217,7 +217,7 @@ def _make_problem(
         cells=cells,
         comparisons=comparisons,
         hold_out=hold_out_comparisons(comparisons, rng),
-        identity=identity,
+        name_codes=name_codes,
         is_time_over=settings.is_time_over,
     )
 
@@ -250,7 +250,7 @@ def _make_model(
     model = ComparisonModel()
     model.covariates_ = read.covariates
     model.uses_pairs_ = stacks.uses_pairs
-    model.order_cap_ = stacks.order.cap
+    model.order_cap_ = stacks.order.min_upset_probability
     model.order_covariate_coef_ = trained.order.covariate_coef
     model.order_strengths_ = trained.order.strengths
     model.rankers_ = trained.pair_orders.rankers
@@ -275,6 +275,7 @@ def _field_rows(problem: ComparisonProblem, item_order: Indices) -> Indices:
     compared_items = np.unique([comparisons.first, comparisons.second])
     compared_rows = item_order[compared_items]
     n_compared = len(compared_rows)
+    # up to N_FIELD of the compared items, evenly spaced
     positions = np.linspace(0, n_compared - 1, min(N_FIELD, n_compared)).astype(np.intp)
     rows: Indices = compared_rows[np.unique(positions)]
     return rows

@@ -71,7 +71,7 @@ class ComparisonProblem:
         All comparisons.
     hold_out : HeldOutComparisons
         Folds of them.
-    identity : ndarray of int, shape (n_items,), or None
+    name_codes : ndarray of int, shape (n_items,), or None
         Number of the item with this name; None if items have no names.
     is_time_over : callable
         Whether nothing further should begin.
@@ -82,29 +82,29 @@ class ComparisonProblem:
     cells: ItemCells | None
     comparisons: ItemComparisons
     hold_out: HeldOutComparisons
-    identity: Indices | None
+    name_codes: Indices | None
     is_time_over: Callable[[], bool]
 
     @property
     def n_names(self) -> int:
         """Number of different names of the items."""
-        if self.identity is None:
+        if self.name_codes is None:
             return 0
-        return int(self.identity.max()) + 1
+        return int(self.name_codes.max()) + 1
 
     @property
-    def n_numbers(self) -> int:
+    def n_covariates(self) -> int:
         """Number of covariates that are numbers."""
-        return int(self.comparisons.numbers.shape[1])
+        return int(self.comparisons.covariates.shape[1])
 
-    def loss(self, differences: Array, cap: float) -> float:
+    def held_out_loss(self, differences: Array, min_upset_probability: float) -> float:
         """Mean log loss of held-out comparisons."""
-        share = self.hold_out.comparisons.share
-        return self.hold_out.mean(log_losses(differences, share, cap))
+        first_win_share = self.hold_out.comparisons.first_win_share
+        return self.hold_out.mean(log_losses(differences, first_win_share, min_upset_probability))
 
-    def wrong(self, differences: Array) -> Array:
+    def wrong_shares(self, differences: Array) -> Array:
         """1 for each held-out comparison with the wrong winner; see `wrong_shares`."""
-        return wrong_shares(differences, self.hold_out.comparisons.share)
+        return wrong_shares(differences, self.hold_out.comparisons.first_win_share)
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +117,7 @@ class TrainedOrder:
         Scores items.
     view : {"wide", "cells"}
         Columns that it receives.
-    covariate_coef : ndarray of shape (n_numbers,)
+    covariate_coef : ndarray of shape (n_covariates,)
         Effects of the covariates.
     """
 
@@ -156,7 +156,7 @@ class EvaluatedPairMember:
         Whether the differences are those of scores of single items.
     differences : ndarray of shape (n_held_out,)
         Held-out differences.
-    cap : float
+    min_upset_probability : float
         The c of the capped link.
     train : callable
         Trains the member on all comparisons.
@@ -169,7 +169,7 @@ class EvaluatedPairMember:
     name: str
     is_order: bool
     differences: Array
-    cap: float
+    min_upset_probability: float
     train: Callable[[], TrainedPairMember]
     alpha: float = np.nan
     n_trees: int = 0

@@ -135,21 +135,21 @@ def _read_graph(graph: PairGraph, items: NamedItems) -> ReadComparisons:
     Rows of one group, or of one name in the column `item_id`, are held out together.
     """
     covariates = ComparisonCovariates().fit({}, has_side=False)
-    context = covariates.transform({}, graph.n_pairs)
+    encoded_covariates = covariates.transform({}, graph.n_pairs)
     if graph.item_groups is not None:
-        unit = graph.item_groups.codes
+        unit_of_item = graph.item_groups.codes
     elif items.are_lasting and items.names is not None:
-        unit = encode_groups(items.names, graph.n_items).codes
+        unit_of_item = encode_groups(items.names, graph.n_items).codes
     else:
-        unit = np.arange(graph.n_items)
+        unit_of_item = np.arange(graph.n_items)
     comparisons = ItemComparisons(
         first=graph.winner,
         second=graph.loser,
-        share=_win_shares(graph.magnitude),
+        first_win_share=_win_shares(graph.magnitude),
         weight=graph.preference_weight,
-        numbers=context.numbers,
-        codes=context.codes,
-        unit=unit,
+        covariates=encoded_covariates.numbers,
+        covariate_codes=encoded_covariates.codes,
+        unit_of_item=unit_of_item,
     )
     return ReadComparisons(comparisons, covariates, _names_of_items(items, graph.items))
 
@@ -175,15 +175,15 @@ def _read_pair_data(pairs: PairData, items: NamedItems, n_items: int) -> ReadCom
     }
     if covariates.has_side_:
         values["named first"] = 1.0
-    context = covariates.transform(values, pairs.n_pairs)
+    encoded_covariates = covariates.transform(values, pairs.n_pairs)
     comparisons = ItemComparisons(
         first=first,
         second=second,
-        share=_win_shares(pairs.outcome),
+        first_win_share=_win_shares(pairs.outcome),
         weight=pairs.weight,
-        numbers=context.numbers,
-        codes=context.codes,
-        unit=np.arange(n_items),
+        covariates=encoded_covariates.numbers,
+        covariate_codes=encoded_covariates.codes,
+        unit_of_item=np.arange(n_items),
     )
     return ReadComparisons(comparisons, covariates, _names_of_items(items, pairs.items))
 
@@ -254,7 +254,7 @@ def _with_weight_and_time(
         days = in_days(times)
     has_weight = np.flatnonzero(weight > 0)
     comparisons = replace(comparisons, weight=weight, days=days).take(has_weight)
-    is_tie = comparisons.share == 0.5
+    is_tie = comparisons.first_win_share == 0.5
     if is_tie.all():  # or there is no comparison
         raise ValueError(
             "there is nothing to learn: no comparison of positive weight has a winner."

@@ -132,13 +132,13 @@ def estimate_error(
     stacks of drawn items upward: the estimate is their mean.
     """
     most_novel = rows_by_novelty(hold_out)[0]
-    is_wrong = losses.wrong(uses_pairs)
+    is_wrong = losses.wrong_shares(uses_pairs)
     wrong_share = mean_over_rows(is_wrong, hold_out, most_novel.rows)
     if wrong_share is None:
         return {}
     optimism = 0.0
     if resampled is not None:
-        is_wrong_out_of_bag = resampled.wrong(uses_pairs)
+        is_wrong_out_of_bag = resampled.wrong_shares(uses_pairs)
         is_evaluated = most_novel.rows & ~np.isnan(is_wrong_out_of_bag)
         out_of_bag = mean_over_rows(is_wrong_out_of_bag, hold_out, is_evaluated)
         in_sample = mean_over_rows(is_wrong, hold_out, is_evaluated)
@@ -157,13 +157,13 @@ def member_row(
 ) -> ResultRow:
     """A row of `members_`, without weights."""
     every_comparison = np.ones(len(problem.hold_out.novelty), dtype=bool)
-    is_wrong = problem.wrong(member.differences)
+    is_wrong = problem.wrong_shares(member.differences)
     wrong_share = mean_over_rows(is_wrong, problem.hold_out, every_comparison)
     row: ResultRow = {
         "name": member.name,
         "note": note_of_trees(member.n_trees),
         "alpha": member.alpha,
-        "log_loss": problem.loss(member.differences, member.cap),
+        "log_loss": problem.held_out_loss(member.differences, member.min_upset_probability),
         "seconds": seconds,
     }
     if wrong_share is not None:
@@ -176,8 +176,8 @@ def find_examples(
 ) -> list[ResultRow]:
     """Held-out comparisons whose probabilities by the order and by pairs differ most."""
     comparisons = problem.hold_out.comparisons
-    by_order = win_probability(stacks.order_differences, stacks.order.cap)
-    by_pairs = win_probability(stacks.pair_log_odds, cap=0.0)
+    by_order = win_probability(stacks.order_differences, stacks.order.min_upset_probability)
+    by_pairs = win_probability(stacks.pair_log_odds, min_upset_probability=0.0)
     largest_difference_first = np.argsort(-np.abs(by_order - by_pairs), kind="stable")
     examples: list[ResultRow] = []
     shown_pairs: set[tuple[int, int]] = set()
@@ -193,7 +193,7 @@ def find_examples(
                 "second": names[second],
                 "order": float(by_order[k]),
                 "pairs": float(by_pairs[k]),
-                "outcome": float(comparisons.share[k]),
+                "outcome": float(comparisons.first_win_share[k]),
             }
         )
         if len(examples) == N_EXAMPLES:

@@ -40,7 +40,7 @@ class HeldOutLosses:
     order_wrong: Array
     pairs_wrong: Array
 
-    def wrong(self, uses_pairs: bool) -> Array:
+    def wrong_shares(self, uses_pairs: bool) -> Array:
         """Errors of the stack of pairs, or of the stack of orders."""
         if uses_pairs:
             return self.pairs_wrong
@@ -82,14 +82,16 @@ class ComparisonStacks:
     ) -> ComparisonStacks:
         """Fit both stacks to the held-out comparisons."""
         order_members = [member for member in members if member.is_order]
-        pair_members = [member for member in members if member.cap == 0]  # orders, too
+        pair_members = [
+            member for member in members if member.min_upset_probability == 0
+        ]  # orders, too
         if not order_members or not pair_members:
             raise ValueError("members must have an order, and a member that is not capped.")
         columns = StackColumns.of(order_members, pair_members)
         outcomes = hold_out.comparisons.outcomes
         order = fit_order_stack(columns.orders, outcomes)
         pairs = fit_stack(columns.pairs, outcomes)
-        losses = columns.losses(order, pairs, outcomes.share)
+        losses = columns.losses(order, pairs, outcomes.first_win_share)
         has_model_of_pairs = any(not member.is_order for member in pair_members)
         return cls(
             order_members=order_members,
@@ -116,16 +118,20 @@ class StackColumns:
     ) -> StackColumns:
         """Columns of the members."""
         orders = [member.differences for member in order_members]
-        pairs = [as_log_odds(member.differences, member.cap) for member in pair_members]
+        pairs = [
+            as_log_odds(member.differences, member.min_upset_probability) for member in pair_members
+        ]
         return cls(np.column_stack(orders), np.column_stack(pairs))
 
-    def losses(self, order: LogOddsStack, pairs: LogOddsStack, share: Array) -> HeldOutLosses:
+    def losses(
+        self, order: LogOddsStack, pairs: LogOddsStack, first_win_share: Array
+    ) -> HeldOutLosses:
         """Losses of all comparisons by these stacks."""
         return HeldOutLosses(
-            order_loss=order.losses(self.orders, share),
-            pairs_loss=pairs.losses(self.pairs, share),
-            order_wrong=order.wrong(self.orders, share),
-            pairs_wrong=pairs.wrong(self.pairs, share),
+            order_loss=order.losses(self.orders, first_win_share),
+            pairs_loss=pairs.losses(self.pairs, first_win_share),
+            order_wrong=order.wrong_shares(self.orders, first_win_share),
+            pairs_wrong=pairs.wrong_shares(self.pairs, first_win_share),
         )
 
 
@@ -142,7 +148,7 @@ def out_of_bag_losses(
     """
     columns = StackColumns.of(stacks.order_members, stacks.pair_members)
     outcomes = hold_out.comparisons.outcomes
-    n_held_out = len(outcomes.share)
+    n_held_out = len(outcomes.first_win_share)
     sums_of_losses = np.zeros((4, n_held_out))
     n_evaluated = np.zeros(n_held_out)
     for _ in range(n_resamples):
@@ -150,7 +156,9 @@ def out_of_bag_losses(
         not_drawn = resample.not_drawn
         if min(len(resample.drawn), len(not_drawn)) < LEAST_RESAMPLED:
             continue
-        losses = _losses_of_resample(resample, columns, outcomes, stacks.order.cap)
+        losses = _losses_of_resample(
+            resample, columns, outcomes, stacks.order.min_upset_probability
+        )
         sums_of_losses[:, not_drawn] += [
             losses.order_loss,
             losses.pairs_loss,
@@ -165,17 +173,17 @@ def out_of_bag_losses(
 
 
 def _losses_of_resample(
-    resample: Resample, columns: StackColumns, outcomes: Outcomes, cap: float
+    resample: Resample, columns: StackColumns, outcomes: Outcomes, min_upset_probability: float
 ) -> HeldOutLosses:
     """Losses where no item was drawn, by stacks that were fitted where both items were drawn."""
     drawn = resample.drawn
     not_drawn = resample.not_drawn
     weight = outcomes.weight[drawn] * resample.n_draws
-    drawn_outcomes = Outcomes(outcomes.share[drawn], weight)
-    order = fit_stack(columns.orders[drawn], drawn_outcomes, cap)
+    drawn_outcomes = Outcomes(outcomes.first_win_share[drawn], weight)
+    order = fit_stack(columns.orders[drawn], drawn_outcomes, min_upset_probability)
     pairs = fit_stack(columns.pairs[drawn], drawn_outcomes)
     columns_not_drawn = StackColumns(columns.orders[not_drawn], columns.pairs[not_drawn])
-    return columns_not_drawn.losses(order, pairs, outcomes.share[not_drawn])
+    return columns_not_drawn.losses(order, pairs, outcomes.first_win_share[not_drawn])
 
 
 def _are_pairs_better(losses: HeldOutLosses, hold_out: HeldOutComparisons) -> bool:

@@ -34,7 +34,7 @@ class WeightedOrders:
     ----------
     strengths : ndarray of shape (n_names,)
         Strengths of items with names.
-    covariate_coef : ndarray of shape (n_numbers,)
+    covariate_coef : ndarray of shape (n_covariates,)
         Effects of the covariates.
     rankers, views, factors : list
         Rankers, the columns that they receive, and their factors.
@@ -86,7 +86,7 @@ class TrainedStacks:
     pair_factors: list[float]
 
 
-def train_stacks(stacks: ComparisonStacks, *, n_names: int, n_numbers: int) -> TrainedStacks:
+def train_stacks(stacks: ComparisonStacks, *, n_names: int, n_covariates: int) -> TrainedStacks:
     """Train the members that have a weight, each once.
 
     Parameters
@@ -95,7 +95,7 @@ def train_stacks(stacks: ComparisonStacks, *, n_names: int, n_numbers: int) -> T
         The stacks; that of pairs is trained only if it is used.
     n_names : int
         Number of items with strengths.
-    n_numbers : int
+    n_covariates : int
         Number of covariates.
     """
     trained: dict[str, TrainedPairMember] = {}
@@ -105,7 +105,7 @@ def train_stacks(stacks: ComparisonStacks, *, n_names: int, n_numbers: int) -> T
             trained[member.name] = member.train()
         return trained[member.name]
 
-    order = WeightedOrders(np.zeros(n_names), np.zeros(n_numbers))
+    order = WeightedOrders(np.zeros(n_names), np.zeros(n_covariates))
     for member, factor in _weighted_members(stacks.order_members, stacks.order):
         model = train(member)
         assert not isinstance(model, TrainedPairs)
@@ -114,7 +114,7 @@ def train_stacks(stacks: ComparisonStacks, *, n_names: int, n_numbers: int) -> T
         model = train(stacks.order_members[0])
         assert isinstance(model, TrainedOrder)
         order.add(model, factor=0.0)
-    pair_orders = WeightedOrders(np.zeros(n_names), np.zeros(n_numbers))
+    pair_orders = WeightedOrders(np.zeros(n_names), np.zeros(n_covariates))
     pair_models: list[JointPairs | PairTrees] = []
     pair_factors: list[float] = []
     if stacks.uses_pairs:

@@ -21,7 +21,7 @@ class EvaluatedMember:
         The selected alpha; NaN if it has none.
     scores : ndarray of shape (n_items,)
         Held-out scores.
-    by_unit : ndarray of shape (n_units,)
+    metric_by_unit : ndarray of shape (n_units,)
         The metric in each held-out unit.
     train : callable
         Returns the model trained on all items.
@@ -33,7 +33,7 @@ class EvaluatedMember:
 
     alpha: float
     scores: Array
-    by_unit: Array
+    metric_by_unit: Array
     train: Callable[[], Any]
     view: str = "wide"
     n_trees: int = 0

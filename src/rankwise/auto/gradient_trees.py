@@ -39,7 +39,7 @@ class GradientTrees(Protocol):
         """The trees, for `BoostedTrees.store`."""
 
 
-def start_trees(
+def start_gradient_trees(
     X: Array, derivatives: ScoreDerivatives, categorical: tuple[int, ...]
 ) -> GradientTrees:
     """Trees of LightGBM if it is installed, otherwise of scikit-learn."""

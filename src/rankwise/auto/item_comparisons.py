@@ -9,7 +9,7 @@ import numpy as np
 
 from rankwise.arrays import Array, Indices
 from rankwise.auto.capped_link import Outcomes
-from rankwise.auto.pair_columns import Context
+from rankwise.auto.pair_columns import EncodedCovariates
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,15 +20,15 @@ class ItemComparisons:
     ----------
     first, second : ndarray of int, shape (n_comparisons,)
         Row numbers of the two items.
-    share : ndarray of shape (n_comparisons,)
+    first_win_share : ndarray of shape (n_comparisons,)
         1 if the first item won, 0 if the second one did, and 1/2 for a tie.
     weight : ndarray of shape (n_comparisons,)
         Weights of the comparisons.
-    numbers : ndarray of shape (n_comparisons, n_numbers)
+    covariates : ndarray of shape (n_comparisons, n_numbers)
         Covariates from the point of view of the first item; they change sign with the sides.
-    codes : ndarray of shape (n_comparisons, n_codes)
+    covariate_codes : ndarray of shape (n_comparisons, n_codes)
         Categories of the circumstances, the same for both items; NaN if unknown.
-    unit : ndarray of int, shape (n_items,)
+    unit_of_item : ndarray of int, shape (n_items,)
         Items with the same number are held out together.
     days : ndarray of shape (n_comparisons,) or None
         When the comparisons were made.
@@ -36,11 +36,11 @@ class ItemComparisons:
 
     first: Indices
     second: Indices
-    share: Array
+    first_win_share: Array
     weight: Array
-    numbers: Array
-    codes: Array
-    unit: Indices
+    covariates: Array
+    covariate_codes: Array
+    unit_of_item: Indices
     days: Array | None = None
 
     @property
@@ -51,17 +51,17 @@ class ItemComparisons:
     @property
     def n_items(self) -> int:
         """Number of rows of the table of items."""
-        return len(self.unit)
+        return len(self.unit_of_item)
 
     @property
     def outcomes(self) -> Outcomes:
         """Results and weights."""
-        return Outcomes(self.share, self.weight)
+        return Outcomes(self.first_win_share, self.weight)
 
     @property
-    def context(self) -> Context:
+    def encoded_covariates(self) -> EncodedCovariates:
         """Covariates."""
-        return Context(self.numbers, self.codes)
+        return EncodedCovariates(self.covariates, self.covariate_codes)
 
     def take(self, rows: Indices) -> ItemComparisons:
         """The selected comparisons."""
@@ -72,10 +72,10 @@ class ItemComparisons:
             self,
             first=self.first[rows],
             second=self.second[rows],
-            share=self.share[rows],
+            first_win_share=self.first_win_share[rows],
             weight=self.weight[rows],
-            numbers=self.numbers[rows],
-            codes=self.codes[rows],
+            covariates=self.covariates[rows],
+            covariate_codes=self.covariate_codes[rows],
             days=days,
         )
 
@@ -99,12 +99,12 @@ class ItemComparisons:
             self,
             first=np.where(is_swapped, second, first),
             second=np.where(is_swapped, first, second),
-            share=np.where(is_swapped, 1 - self.share, self.share),
-            numbers=self.numbers * sign[:, None],
-            unit=renumber(self.unit[item_order]),
+            first_win_share=np.where(is_swapped, 1 - self.first_win_share, self.first_win_share),
+            covariates=self.covariates * sign[:, None],
+            unit_of_item=renumber(self.unit_of_item[item_order]),
         )
-        sort_keys: list[Array | Indices] = [*swapped.codes.T, *swapped.numbers.T]
-        sort_keys += [swapped.weight, swapped.share]
+        sort_keys: list[Array | Indices] = [*swapped.covariate_codes.T, *swapped.covariates.T]
+        sort_keys += [swapped.weight, swapped.first_win_share]
         if swapped.days is not None:
             sort_keys.append(swapped.days)
         sort_keys += [swapped.second, swapped.first]

@@ -18,7 +18,7 @@ from rankwise.auto.capped_link import (
 from rankwise.auto.comparison_folds import HeldOutComparisons
 
 SHRINKAGE = 20.0  # comparisons by which weights are drawn to their mean
-ORDER_CAPS = (0.0, 0.02, 0.06)
+ORDER_UPSET_PROBABILITIES = (0.0, 0.02, 0.06)
 LOG_TEMPERATURES = (-6.0, 4.0)
 
 
@@ -32,30 +32,35 @@ class LogOddsStack:
         Temperature times weight of each member, 0 or more.
     weights : ndarray of shape (n_members,)
         Weights of the members at their temperatures.
-    cap : float
+    min_upset_probability : float
         The c of the link.
     """
 
     factors: Array
     weights: Array
-    cap: float
+    min_upset_probability: float
 
-    def losses(self, columns: Array, share: Array) -> Array:
+    def losses(self, columns: Array, first_win_share: Array) -> Array:
         """Log loss of each comparison, from one column of differences per member."""
-        return log_losses(columns @ self.factors, share, self.cap)
+        return log_losses(columns @ self.factors, first_win_share, self.min_upset_probability)
 
-    def wrong(self, columns: Array, share: Array) -> Array:
+    def wrong_shares(self, columns: Array, first_win_share: Array) -> Array:
         """1 for each comparison with the wrong winner; see `wrong_shares`."""
-        return wrong_shares(columns @ self.factors, share)
+        return wrong_shares(columns @ self.factors, first_win_share)
 
 
 def fit_order_stack(columns: Array, outcomes: Outcomes) -> LogOddsStack:
-    """The stack with the cap of the smallest loss."""
-    stacks = [fit_stack(columns, outcomes, cap) for cap in ORDER_CAPS]
+    """The stack with the probability of an upset that has the smallest loss."""
+    stacks = [
+        fit_stack(columns, outcomes, min_upset_probability)
+        for min_upset_probability in ORDER_UPSET_PROBABILITIES
+    ]
     return min(stacks, key=lambda stack: _total_loss(stack, columns, outcomes))
 
 
-def fit_stack(columns: Array, outcomes: Outcomes, cap: float = 0.0) -> LogOddsStack:
+def fit_stack(
+    columns: Array, outcomes: Outcomes, min_upset_probability: float = 0.0
+) -> LogOddsStack:
     """Temperature of each member alone, then weights of 0 or more, without an intercept.
 
     The weights are shrunk to their mean by the information of 20 average comparisons.
@@ -66,36 +71,38 @@ def fit_stack(columns: Array, outcomes: Outcomes, cap: float = 0.0) -> LogOddsSt
         Held-out differences of the members.
     outcomes : Outcomes
         Results of the comparisons.
-    cap : float, default=0.0
+    min_upset_probability : float, default=0.0
         The c of the link.
     """
-    temperatures = np.array([_temperature(column, outcomes, cap) for column in columns.T])
+    temperatures = np.array(
+        [_temperature(column, outcomes, min_upset_probability) for column in columns.T]
+    )
     log_odds = columns * temperatures  # of each member
     n_members = columns.shape[1]
     mean_weight = 1.0 / n_members
 
     # ridge to the mean weight: the information of `SHRINKAGE` average comparisons about each weight
     mean_log_odds = log_odds.mean(axis=1)
-    information = link_derivatives(mean_log_odds, outcomes, cap).information
+    information = link_derivatives(mean_log_odds, outcomes, min_upset_probability).information
     information_about_weights = information @ log_odds**2
     penalty = SHRINKAGE * information_about_weights / outcomes.weight.sum()
 
     def loss_and_gradient(weights: Array) -> tuple[float, Array]:
         stacked = log_odds @ weights
         departure = weights - mean_weight
-        losses = log_losses(stacked, outcomes.share, cap)
+        losses = log_losses(stacked, outcomes.first_win_share, min_upset_probability)
         loss = outcomes.weight @ losses + penalty @ departure**2 / 2
-        gradient = log_odds.T @ link_derivatives(stacked, outcomes, cap).gradient
+        gradient = log_odds.T @ link_derivatives(stacked, outcomes, min_upset_probability).gradient
         return float(loss), gradient + penalty * departure
 
     start = np.full(n_members, mean_weight)
     bounds = [(0.0, None)] * n_members
     result = minimize(loss_and_gradient, start, jac=True, method="L-BFGS-B", bounds=bounds)
     weights = np.asarray(result.x)
-    return LogOddsStack(weights * temperatures, weights, cap)
+    return LogOddsStack(weights * temperatures, weights, min_upset_probability)
 
 
-def _temperature(differences: Array, outcomes: Outcomes, cap: float) -> float:
+def _temperature(differences: Array, outcomes: Outcomes, min_upset_probability: float) -> float:
     """The factor of the differences with the smallest loss."""
     root_mean_square = float(np.sqrt(np.mean(differences**2)))
     if root_mean_square == 0:
@@ -103,14 +110,16 @@ def _temperature(differences: Array, outcomes: Outcomes, cap: float) -> float:
 
     def loss(log_factor: float) -> float:
         log_odds = np.exp(log_factor) / root_mean_square * differences
-        return float(outcomes.weight @ log_losses(log_odds, outcomes.share, cap))
+        return float(
+            outcomes.weight @ log_losses(log_odds, outcomes.first_win_share, min_upset_probability)
+        )
 
     result = minimize_scalar(loss, bounds=LOG_TEMPERATURES, method="bounded")
     return float(np.exp(result.x) / root_mean_square)
 
 
 def _total_loss(stack: LogOddsStack, columns: Array, outcomes: Outcomes) -> float:
-    return float(outcomes.weight @ stack.losses(columns, outcomes.share))
+    return float(outcomes.weight @ stack.losses(columns, outcomes.first_win_share))
 
 
 class Resample(NamedTuple):
@@ -134,7 +143,7 @@ class Resample(NamedTuple):
 def resample_items(hold_out: HeldOutComparisons, rng: np.random.Generator) -> Resample:
     """Draw units of items with replacement."""
     comparisons = hold_out.comparisons
-    unit_of_item = comparisons.unit
+    unit_of_item = comparisons.unit_of_item
     n_units = int(unit_of_item.max()) + 1
     drawn_units = rng.integers(n_units, size=n_units)
     draws_of_unit = np.bincount(drawn_units, minlength=n_units)

@@ -44,7 +44,7 @@ def evaluate_member(
         evaluated = evaluate_trees(hold_out, seconds, pace)
     else:
         evaluated = _evaluate_candidate(member, hold_out, seed)
-    check_defined(hold_out.metric, evaluated.by_unit)
+    check_defined(hold_out.metric, evaluated.metric_by_unit)
     return evaluated
 
 
@@ -144,18 +144,20 @@ def _evaluate_candidate(entry: CandidateMember, hold_out: HoldOut, seed: int) ->
     # two default alphas in each decade: take every second one, from the largest on
     alphas = member.default_alphas()[::-2][:N_ALPHAS]
     scores = member.held_out_scores(hold_out.folds, alphas)
-    by_unit = hold_out.evaluate(scores)
-    best = _best_alpha(by_unit, scores, hold_out)
+    metric_by_unit = hold_out.evaluate(scores)
+    best = _best_alpha(metric_by_unit, scores, hold_out)
     alpha = float(alphas[best])
 
     if hold_out.is_sample:
         train = partial(fit_candidate, entry, alpha, features.steps, hold_out.all_data)
     else:  # while the features are in memory
         train = partial(as_pipeline, features.steps, member.fit(alpha))
-    return EvaluatedMember(alpha, scores[:, best].copy(), by_unit[:, best], train, entry.view)
+    return EvaluatedMember(
+        alpha, scores[:, best].copy(), metric_by_unit[:, best], train, entry.view
+    )
 
 
-def _best_alpha(by_unit: Array, scores: Array, hold_out: HoldOut) -> int:
+def _best_alpha(metric_by_unit: Array, scores: Array, hold_out: HoldOut) -> int:
     """The candidate with the best metric, or an equivalent one with fewer wrong pairs.
 
     Of the candidates within a standard error of the best, the one with the fewest wrong pairs is
@@ -164,20 +166,20 @@ def _best_alpha(by_unit: Array, scores: Array, hold_out: HoldOut) -> int:
 
     Parameters
     ----------
-    by_unit : ndarray of shape (n_units, n_alphas)
+    metric_by_unit : ndarray of shape (n_units, n_alphas)
         The metric of each candidate in each unit.
     scores : ndarray of shape (n_items, n_alphas)
         Held-out scores of each candidate.
     hold_out : HoldOut
         Metric and units.
     """
-    mean_gain = np.nan_to_num(hold_out.sign * nanmean(by_unit), nan=-np.inf)
+    mean_gain = np.nan_to_num(hold_out.sign * nanmean(metric_by_unit), nan=-np.inf)
     best = int(np.argmax(mean_gain))  # of equal ones the first, with the largest alpha
     if hold_out.metric.name == "disagreement" or not hold_out.data.graph.has_relevance:
         return best
     wrong_share = nanmean(hold_out.evaluate(scores, check_scoring("disagreement")))
-    for k in range(by_unit.shape[1]):
-        if is_worse(by_unit[:, k], by_unit[:, best], hold_out.sign):
+    for k in range(metric_by_unit.shape[1]):
+        if is_worse(metric_by_unit[:, k], metric_by_unit[:, best], hold_out.sign):
             wrong_share[k] = np.nan  # not eligible
     if np.isnan(wrong_share).all():
         return best

@@ -126,6 +126,6 @@ def table_row(result: Evaluated | Skipped) -> dict[str, Any]:
         "name": result.name,
         "note": note_of_trees(member.n_trees),
         "alpha": member.alpha,
-        **mean_interval(member.by_unit),
+        **mean_interval(member.metric_by_unit),
         "seconds": result.seconds,
     }

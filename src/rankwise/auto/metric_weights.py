@@ -40,7 +40,7 @@ class MetricWeights:
 
     Attributes
     ----------
-    strength : float
+    pull_strength : float
         Factor of the squared distance to the weights that count pairs.
     optimum : ndarray of shape (n_members,)
         The weights of all units.
@@ -52,80 +52,90 @@ class MetricWeights:
         Negative Hessian of the objective, positive definite.
     """
 
-    strength: float
+    pull_strength: float
     optimum: Array
     gradients: Array
     is_defined: NDArray[np.bool_]
     curvature: Array
 
     @classmethod
-    def fit(cls, metric: SmoothMetric, pairwise: Array, strength: float) -> MetricWeights:
+    def fit(
+        cls, metric: SmoothMetric, pairwise_weights: Array, pull_strength: float
+    ) -> MetricWeights:
         """Maximize the metric, starting from the weights that count pairs."""
-        start = scaled_weights(pairwise)
+        # maximize mean metric − pull_strength · ‖weights − start‖²
+        start = scaled_weights(pairwise_weights)
 
         def loss_and_gradient(weights: Array) -> tuple[float, Array]:
             """Negative mean of the metric plus the pull to the start, and its gradient."""
-            result = metric.at(weights)
+            result = metric.evaluate_at(weights)
             is_defined = ~np.isnan(result.values)
             departure = weights - start
-            objective = result.values[is_defined].mean() - strength * (departure**2).sum()
+            mean_metric = result.values[is_defined].mean()
+            objective = mean_metric - pull_strength * (departure**2).sum()
             mean_gradient = result.gradients[is_defined].mean(axis=0)
-            return -float(objective), -(mean_gradient - 2 * strength * departure)
+            return -float(objective), -(mean_gradient - 2 * pull_strength * departure)
 
         options = {"maxiter": MAX_ITERATIONS, "ftol": TOLERANCE}
         optimum = minimize(loss_and_gradient, start, jac=True, method="L-BFGS-B", options=options).x
-        result = metric.at(optimum)
+        result = metric.evaluate_at(optimum)
         is_defined = ~np.isnan(result.values)
         mean_gradient = result.gradients[is_defined].mean(axis=0)
-        hessian = _mean_hessian(metric, optimum, mean_gradient)
-        curvature = _concave_part(hessian) + 2 * strength * np.eye(len(optimum))
-        return cls(strength, optimum, result.gradients, is_defined, curvature)
 
-    def weights(self, counts: NDArray[np.intp], pairwise: Array) -> Array:
+        # negative Hessian of the objective, for Newton steps from the optimum
+        hessian = _mean_hessian(metric, optimum, mean_gradient)
+        curvature = _concave_part(hessian) + 2 * pull_strength * np.eye(len(optimum))
+        return cls(pull_strength, optimum, result.gradients, is_defined, curvature)
+
+    def member_weights(self, unit_counts: NDArray[np.intp], pairwise_weights: Array) -> Array:
         """Weights for units that count several times, shape (..., n_members).
 
         Parameters
         ----------
-        counts : ndarray of int of shape (..., n_units)
+        unit_counts : ndarray of int of shape (..., n_units)
             How often each unit counts.
-        pairwise : ndarray of shape (..., n_members)
+        pairwise_weights : ndarray of shape (..., n_members)
             Weights that count pairs, for the same counts.
         """
-        counts = counts * self.is_defined
-        n_counted = np.maximum(counts.sum(axis=-1, keepdims=True), 1)
-        mean_gradient = counts @ self.gradients / n_counted
-        return self._newton_step(mean_gradient, pairwise)
+        # gradient of the mean metric over the counted units, each as often as it counts
+        unit_counts = unit_counts * self.is_defined
+        n_counted = np.maximum(unit_counts.sum(axis=-1, keepdims=True), 1)
+        mean_gradient = unit_counts @ self.gradients / n_counted
+        return self._newton_step(mean_gradient, pairwise_weights)
 
-    def weights_without_units(self, counts: NDArray[np.intp], pairwise: Array) -> Array:
+    def weights_without_each_unit(
+        self, unit_counts: NDArray[np.intp], pairwise_weights: Array
+    ) -> Array:
         """The same without each unit, shape (..., n_units, n_members).
 
         Parameters
         ----------
-        counts : ndarray of int of shape (..., n_units)
+        unit_counts : ndarray of int of shape (..., n_units)
             How often each unit counts.
-        pairwise : ndarray of shape (..., n_units, n_members)
+        pairwise_weights : ndarray of shape (..., n_units, n_members)
             Weights that count pairs, without each unit.
         """
-        counts = counts * self.is_defined
+        unit_counts = unit_counts * self.is_defined
 
-        # mean over the other units, (..., n_units, n_members)
-        n_remaining = np.maximum(counts.sum(axis=-1, keepdims=True) - counts, 1)
-        gradients_of_units = counts[..., None] * self.gradients
-        sum_of_gradients = (counts @ self.gradients)[..., None, :]
+        # gradient of the mean metric over the other units, (..., n_units, n_members)
+        n_remaining = np.maximum(unit_counts.sum(axis=-1, keepdims=True) - unit_counts, 1)
+        gradients_of_units = unit_counts[..., None] * self.gradients
+        sum_of_gradients = (unit_counts @ self.gradients)[..., None, :]
         mean_gradient = (sum_of_gradients - gradients_of_units) / n_remaining[..., None]
-        return self._newton_step(mean_gradient, pairwise)
+        return self._newton_step(mean_gradient, pairwise_weights)
 
-    def _newton_step(self, mean_gradient: Array, pairwise: Array) -> Array:
+    def _newton_step(self, mean_gradient: Array, pairwise_weights: Array) -> Array:
         """Weights one Newton step from the optimum, for other gradients of the metric.
 
         Parameters
         ----------
         mean_gradient : ndarray of shape (..., n_members)
             Gradients of the mean metric at the optimum.
-        pairwise : ndarray of shape (..., n_members)
+        pairwise_weights : ndarray of shape (..., n_members)
             Weights that count pairs, to which the objective pulls.
         """
-        pull = 2 * self.strength * (self.optimum - scaled_weights(pairwise))
+        # optimum + curvature⁻¹ gradient, for the gradient of metric − pull to the pairwise weights
+        pull = 2 * self.pull_strength * (self.optimum - scaled_weights(pairwise_weights))
         gradient_of_objective = (mean_gradient - pull).reshape(-1, len(self.optimum))
         steps = np.linalg.solve(self.curvature, gradient_of_objective.T).T
         return np.asarray(self.optimum + steps.reshape(mean_gradient.shape))
@@ -143,9 +153,10 @@ def _mean_hessian(metric: SmoothMetric, weights: Array, mean_gradient: Array) ->
     mean_gradient : ndarray of shape (n_members,)
         Gradient of the mean at these weights.
     """
+    # one row of the Hessian per weight: change of the gradient by a small step of the weight
     rows = []
     for step in DIFFERENCE * np.eye(len(weights)):
-        shifted = metric.at(weights + step)
+        shifted = metric.evaluate_at(weights + step)
         is_defined = ~np.isnan(shifted.values)
         shifted_gradient = shifted.gradients[is_defined].mean(axis=0)
         rows.append((shifted_gradient - mean_gradient) / DIFFERENCE)
@@ -155,6 +166,6 @@ def _mean_hessian(metric: SmoothMetric, weights: Array, mean_gradient: Array) ->
 
 def _concave_part(hessian: Array) -> Array:
     """The negative of a symmetric matrix, without its negative eigenvalues."""
-    # −H = V Λ Vᵀ becomes V max(Λ, 0) Vᵀ
+    # negative Hessian without negative eigenvalues: −H = V Λ Vᵀ becomes V max(Λ, 0) Vᵀ
     eigenvalues, eigenvectors = np.linalg.eigh(-hessian)
     return np.asarray((eigenvectors * np.maximum(eigenvalues, 0.0)) @ eigenvectors.T)

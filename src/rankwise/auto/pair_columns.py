@@ -22,12 +22,12 @@ class GapLimits(NamedTuple):
     ----------
     column : ndarray of int, shape (n_limits,)
         Column of the numbers.
-    limit : ndarray of shape (n_limits,)
+    max_gap : ndarray of shape (n_limits,)
         Largest absolute gap.
     """
 
     column: Indices
-    limit: Array
+    max_gap: Array
 
 
 def choose_gap_limits(numbers: Array, first: Indices, second: Indices) -> GapLimits:
@@ -35,6 +35,7 @@ def choose_gap_limits(numbers: Array, first: Indices, second: Indices) -> GapLim
     columns: list[Indices] = [np.zeros(0, dtype=np.intp)]
     limits: list[Array] = [np.zeros(0)]
     for column, values in enumerate(numbers.T):
+        # gap: the difference of a number between the two items of a comparison
         absolute_gaps = np.abs(values[first] - values[second])
         positive_gaps = absolute_gaps[absolute_gaps > 0]  # without missing ones
         if len(positive_gaps):
@@ -47,9 +48,10 @@ def choose_gap_limits(numbers: Array, first: Indices, second: Indices) -> GapLim
 
 def clipped_gaps(numbers: Array, first: Indices, second: Indices, limits: GapLimits) -> Array:
     """Gaps between −1 and 1, as shares of the limits; 0 if a number is missing."""
-    values = numbers[:, limits.column]  # one column for each limit
+    # gap: the difference of a number between the two items; a number may have several limits
+    values = numbers[:, limits.column]  # (n_items, n_limits)
     gaps = np.nan_to_num(values[first] - values[second])
-    return np.clip(gaps, -limits.limit, limits.limit) / limits.limit
+    return np.clip(gaps, -limits.max_gap, limits.max_gap) / limits.max_gap
 
 
 class InteractionTable(NamedTuple):
@@ -84,7 +86,7 @@ def choose_interactions(codes: Array) -> list[InteractionTable]:
     n_entries = 0
     for left, right in same_column + two_columns:
         table = InteractionTable(left, right, n_categories[left], n_categories[right])
-        if n_entries + table.n_entries <= MAX_INTERACTIONS:
+        if n_entries + table.n_entries <= MAX_INTERACTIONS:  # else too large: skip this table
             n_entries += table.n_entries
             tables.append(table)
     return tables
@@ -92,9 +94,9 @@ def choose_interactions(codes: Array) -> list[InteractionTable]:
 
 def categories_of(codes: Array, n_categories: int) -> Indices:
     """Codes as positions in a table; the last one is for missing and new values."""
-    last = n_categories - 1
-    positions = np.where(np.isnan(codes), last, codes)
-    return np.minimum(positions, last).astype(np.intp)
+    missing_or_new = n_categories - 1  # the last category
+    categories = np.where(np.isnan(codes), missing_or_new, codes)
+    return np.minimum(categories, missing_or_new).astype(np.intp)
 
 
 class InteractionIndicators(NamedTuple):
@@ -120,6 +122,7 @@ def interaction_indicators(
     The table of a column with itself has entries above the diagonal only: those below are their
     opposites.
     """
+    # one table of pairs of categories after the other; only columns that occur are kept
     n_comparisons = len(first)
     blocks = [sp.csr_array((n_comparisons, 0))]
     blocks += [_indicators_of_table(table, codes, first, second) for table in tables]
@@ -136,7 +139,8 @@ def _indicators_of_table(
     left = categories_of(codes[:, table.left], table.n_left)
     right = categories_of(codes[:, table.right], table.n_right)
 
-    # (left of first, right of second) counts 1, (left of second, right of first) counts −1
+    # A table has an entry for each pair of a left and a right category. A comparison is 1 at
+    # (left of first item, right of second item) and −1 at (left of second, right of first).
     n_comparisons = len(first)
     rows = np.tile(np.arange(n_comparisons), 2)
     left_category = np.concatenate([left[first], left[second]])
@@ -151,7 +155,9 @@ def _indicators_of_table(
     return indicators
 
 
-def pair_rows(cells: ItemCells, first: Indices, second: Indices, context: Context) -> Array:
+def pair_rows(
+    cells: ItemCells, first: Indices, second: Indices, encoded_covariates: EncodedCovariates
+) -> Array:
     """Rows for trees: numbers of both items, their gaps, covariates, and codes of both items."""
     numbers = cells.numbers
     codes = cells.codes
@@ -160,27 +166,27 @@ def pair_rows(cells: ItemCells, first: Indices, second: Indices, context: Contex
             numbers[first],
             numbers[second],
             numbers[first] - numbers[second],
-            context.numbers,
+            encoded_covariates.numbers,
             codes[first],
             codes[second],
-            context.codes,
+            encoded_covariates.codes,
         ]
     )
 
 
-class Context(NamedTuple):
+class EncodedCovariates(NamedTuple):
     """Covariates of comparisons: numbers from the first item's point of view, and codes."""
 
     numbers: Array
     codes: Array
 
-    def swapped(self) -> Context:
+    def swapped(self) -> EncodedCovariates:
         """The same from the point of view of the second item."""
-        return Context(-self.numbers, self.codes)
+        return EncodedCovariates(-self.numbers, self.codes)
 
-    def take(self, rows: Indices) -> Context:
+    def take(self, rows: Indices) -> EncodedCovariates:
         """The covariates of the selected comparisons."""
-        return Context(self.numbers[rows], self.codes[rows])
+        return EncodedCovariates(self.numbers[rows], self.codes[rows])
 
 
 def _n_categories(codes: Array) -> int:

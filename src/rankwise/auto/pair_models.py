@@ -11,7 +11,7 @@ from rankwise.arrays import Array, Indices
 from rankwise.auto.capped_link import as_log_odds
 from rankwise.auto.item_cells import ItemCells
 from rankwise.auto.pair_columns import (
-    Context,
+    EncodedCovariates,
     GapLimits,
     InteractionTable,
     categories_of,
@@ -54,7 +54,7 @@ class JointPairs(BaseEstimator):
         "cap_": Number(),
     }
 
-    def store(
+    def store_gaps_and_interactions(
         self,
         limits: GapLimits,
         gap_coef: Array,
@@ -63,13 +63,13 @@ class JointPairs(BaseEstimator):
     ) -> None:
         """Store the effects of the columns of pairs."""
         self.gap_column_ = limits.column
-        self.gap_limit_ = limits.limit
+        self.gap_limit_ = limits.max_gap
         self.gap_coef_ = gap_coef
         self.left_ = np.array([table.left for table in interactions], dtype=np.intp)
         self.right_ = np.array([table.right for table in interactions], dtype=np.intp)
         self.tables_ = []
         start = 0
-        for table in interactions:
+        for table in interactions:  # the coefficients of all tables follow each other
             effects = interaction_coef[start : start + table.n_entries]
             self.tables_.append(effects.reshape(table.n_left, table.n_right))
             start += table.n_entries
@@ -79,15 +79,17 @@ class JointPairs(BaseEstimator):
         item_scores: Array,
         cells: ItemCells,
         sides: tuple[Indices, Indices],
-        context: Context,
+        encoded_covariates: EncodedCovariates,
     ) -> Array:
         """Log odds that the first item wins; the opposite number if the sides are swapped."""
+        # difference of the scores, plus effects of gaps (differences of numbers, clipped), of
+        # covariates, and of pairs of categories
         first, second = sides
         differences = item_scores[first] - item_scores[second]
         limits = GapLimits(self.gap_column_, self.gap_limit_)
         gaps = clipped_gaps(cells.numbers, first, second, limits)
         differences = differences + (gaps * self.gap_coef_).sum(axis=1)
-        differences = differences + (context.numbers * self.covariate_coef_).sum(axis=1)
+        differences = differences + (encoded_covariates.numbers * self.covariate_coef_).sum(axis=1)
         for left, right, effects in zip(self.left_, self.right_, self.tables_, strict=True):
             n_left, n_right = effects.shape
             left_category = categories_of(cells.codes[:, left], n_left)
@@ -114,15 +116,20 @@ class PairTrees(BaseEstimator):
     _fitted: ClassVar[FittedSchema] = {"trees_": Model()}
 
     def log_odds(
-        self, cells: ItemCells, first: Indices, second: Indices, context: Context
+        self,
+        cells: ItemCells,
+        first: Indices,
+        second: Indices,
+        encoded_covariates: EncodedCovariates,
     ) -> Array:
         """Log odds that the first item wins; the opposite number if the sides are swapped."""
+        # trees score both orders of the items, of which the difference is antisymmetric
         log_odds = np.empty(len(first))
         for start in range(0, len(first), BLOCK_ROWS):
             block = np.arange(start, min(start + BLOCK_ROWS, len(first)))
             a = first[block]
             b = second[block]
-            context_of_block = context.take(block)
+            context_of_block = encoded_covariates.take(block)
             rows = pair_rows(cells, a, b, context_of_block)
             swapped_rows = pair_rows(cells, b, a, context_of_block.swapped())
             log_odds[block] = self.trees_.predict(rows) - self.trees_.predict(swapped_rows)

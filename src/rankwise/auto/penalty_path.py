@@ -22,13 +22,13 @@ class SelectedPenalty:
     """The selected penalty of a linear model, its held-out loss and differences."""
 
     alpha: float
-    cap: float
+    min_upset_probability: float
     loss: float
     differences: Array
 
 
-class LinearPath:
-    """Held-out differences of a linear model for several penalties and caps.
+class PenaltyPath:
+    """Held-out differences of a linear model for several penalties and probabilities of an upset.
 
     Parameters
     ----------
@@ -48,13 +48,16 @@ class LinearPath:
         self._train_outcomes = [comparisons.outcomes for comparisons in train_comparisons]
         self._logistic_coefficients: dict[float, list[Array]] = {}  # of the folds, by alpha
 
-    def select(self, alphas: NDArray[np.floating[Any]], cap: float) -> SelectedPenalty:
+    def select(
+        self, alphas: NDArray[np.floating[Any]], min_upset_probability: float
+    ) -> SelectedPenalty:
         """The penalty with the smallest held-out loss; larger ones are tried first."""
-        best = SelectedPenalty(np.nan, cap, np.inf, np.zeros(0))
-        starts: Sequence[Array | None] = [None] * len(self._train_designs)
+        best = SelectedPenalty(np.nan, min_upset_probability, np.inf, np.zeros(0))
+        n_folds = len(self._train_designs)
+        starts: Sequence[Array | None] = [None] * n_folds
         largest_first = np.sort(alphas)[::-1]
         for alpha in largest_first.tolist():
-            coefficients_of_folds = self._fit_folds(alpha, cap, starts)
+            coefficients_of_folds = self._fit_folds(alpha, min_upset_probability, starts)
             starts = coefficients_of_folds  # near those of the next alpha
             differences_of_folds = [
                 design.differences(coefficients)
@@ -63,37 +66,41 @@ class LinearPath:
                 )
             ]
             differences = np.concatenate(differences_of_folds)
-            loss = self._problem.loss(differences, cap)
+            loss = self._problem.held_out_loss(differences, min_upset_probability)
             if loss < best.loss:
-                best = SelectedPenalty(alpha, cap, loss, differences)
-            elif loss > WORSE_LOSS * best.loss:
+                best = SelectedPenalty(alpha, min_upset_probability, loss, differences)
+            elif loss > WORSE_LOSS * best.loss:  # smaller penalties are worse still
                 break
         return best
 
-    def fit(self, alpha: float, cap: float) -> Array:
+    def fit_all_comparisons(self, alpha: float, min_upset_probability: float) -> Array:
         """Coefficients from all comparisons; the capped link starts at the logistic ones."""
         outcomes = self._problem.comparisons.outcomes
-        coefficients = fit_coefficients(self._design, outcomes, alpha)
-        if cap:
-            coefficients = fit_coefficients(self._design, outcomes, alpha, cap, coefficients)
+        coefficients = fit_coefficients(self._design, outcomes, alpha)  # of logistic regression
+        if min_upset_probability:
+            coefficients = fit_coefficients(
+                self._design, outcomes, alpha, min_upset_probability, coefficients
+            )
         return coefficients
 
-    def _fit_folds(self, alpha: float, cap: float, starts: Sequence[Array | None]) -> list[Array]:
+    def _fit_folds(
+        self, alpha: float, min_upset_probability: float, starts: Sequence[Array | None]
+    ) -> list[Array]:
         """Coefficients of each fold; those of the capped link start at the logistic ones."""
-        if cap:
-            starts = self._logistic_folds(alpha)
+        if min_upset_probability:  # not convex: start at the logistic solution
+            starts = self._logistic_coefficients_of_folds(alpha)
         folds = zip(self._train_designs, self._train_outcomes, starts, strict=True)
         coefficients_of_folds = [
-            fit_coefficients(design, outcomes, alpha, cap, start)
+            fit_coefficients(design, outcomes, alpha, min_upset_probability, start)
             for design, outcomes, start in folds
         ]
-        if not cap:
+        if not min_upset_probability:  # kept as starts of the fits with upsets
             self._logistic_coefficients[alpha] = coefficients_of_folds
         return coefficients_of_folds
 
-    def _logistic_folds(self, alpha: float) -> list[Array]:
+    def _logistic_coefficients_of_folds(self, alpha: float) -> list[Array]:
         """Coefficients of each fold with the logistic link, computed once for each alpha."""
         if alpha not in self._logistic_coefficients:
             no_starts = [None] * len(self._train_designs)
-            self._fit_folds(alpha, cap=0.0, starts=no_starts)
+            self._fit_folds(alpha, min_upset_probability=0.0, starts=no_starts)
         return self._logistic_coefficients[alpha]

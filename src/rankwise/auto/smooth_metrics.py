@@ -33,37 +33,38 @@ class RankDerivatives(NamedTuple):
         The smooth metric.
     by_rank : ndarray of shape (n_relevant,)
         Derivative with respect to the rank of each relevant item.
-    by_hits : ndarray of shape (n_relevant,) or None
+    by_n_relevant_above : ndarray of shape (n_relevant,) or None
         Derivative with respect to the number of relevant items above each relevant item; None if
         the metric does not depend on it.
     """
 
     values: Array
     by_rank: Array
-    by_hits: Array | None = None
+    by_n_relevant_above: Array | None = None
 
 
 class RankFunction(ABC):
     """A metric as a function of the smooth ranks of the relevant items."""
 
-    depends_on_hits = False
+    depends_on_n_relevant_above = False
 
     @abstractmethod
     def is_relevant(self, y: Array) -> Mask:
         """Whether the metric depends on the rank of an item."""
 
     @abstractmethod
-    def derivatives(
-        self, y: Array, ranks: Array, hits: Array, starts: Indices, n_units: int
+    def values_and_derivatives(
+        self, y: Array, ranks: Array, n_relevant_above: Array, unit_starts: Indices, n_units: int
     ) -> RankDerivatives:
         """Values and derivatives.
 
         Parameters
         ----------
-        y, ranks, hits : ndarray of shape (n_relevant,)
+        y, ranks, n_relevant_above : ndarray of shape (n_relevant,)
             Relevance, smooth rank, and smooth number of relevant items above (0 unless
-            `depends_on_hits`), of each relevant item; the items of a unit follow each other.
-        starts : ndarray of shape (n_units,)
+            `depends_on_n_relevant_above`), of each relevant item; the items of a unit follow each
+            other.
+        unit_starts : ndarray of shape (n_units,)
             Position of the first relevant item of each unit.
         n_units : int
             Number of units.
@@ -101,39 +102,40 @@ class SmoothNDCG(RankFunction):
         """Items with a gain."""
         return np.asarray(y > 0)
 
-    def derivatives(
-        self, y: Array, ranks: Array, hits: Array, starts: Indices, n_units: int
+    def values_and_derivatives(
+        self, y: Array, ranks: Array, n_relevant_above: Array, unit_starts: Indices, n_units: int
     ) -> RankDerivatives:
         """Values and derivatives; see `RankFunction`."""
         gains = y
         if self.has_exponential_gain:
             gains = np.exp2(y) - 1.0
-        unit = _unit_of_item(starts, len(y))
-        share_of_ideal = gains / self._ideal_gain(gains, unit, starts)[unit]
+        unit_of_item = _units_from_starts(unit_starts, len(y))
+        ideal_gain = self._ideal_gain(gains, unit_of_item, unit_starts)
+        share_of_ideal = gains / ideal_gain[unit_of_item]
         discount = 1.0 / np.log2(1.0 + ranks)
         weight = self.cut_off.weight(ranks)
-        values = np.add.reduceat(share_of_ideal * weight * discount, starts)
+        values = np.add.reduceat(share_of_ideal * weight * discount, unit_starts)
 
         # product rule: derivative of weight times discount
         derivative_of_discount = -(discount**2) / (math.log(2.0) * (1.0 + ranks))
         derivative = self.cut_off.derivative(ranks) * discount + weight * derivative_of_discount
         return RankDerivatives(values, by_rank=share_of_ideal * derivative)
 
-    def _ideal_gain(self, gains: Array, unit: Indices, starts: Indices) -> Array:
+    def _ideal_gain(self, gains: Array, unit_of_item: Indices, unit_starts: Indices) -> Array:
         """Discounted gain of the ideal order of each unit."""
-        largest_gain_first = np.lexsort((-gains, unit))
-        ideal_ranks = np.arange(len(gains)) - starts[unit] + 1
+        largest_gain_first = np.lexsort((-gains, unit_of_item))
+        ideal_ranks = np.arange(len(gains)) - unit_starts[unit_of_item] + 1
         discount = 1.0 / np.log2(1.0 + ideal_ranks)
         if self.cut_off.k is not None:
             discount[ideal_ranks > self.cut_off.k] = 0.0
-        return np.asarray(np.add.reduceat(gains[largest_gain_first] * discount, starts))
+        return np.asarray(np.add.reduceat(gains[largest_gain_first] * discount, unit_starts))
 
 
 @dataclass(frozen=True)
 class SmoothAveragePrecision(RankFunction):
     """Mean of ``(1 + relevant items above i) / rank_i`` over the relevant items i."""
 
-    depends_on_hits = True
+    depends_on_n_relevant_above = True
 
     cut_off: CutOff
     threshold: float | None
@@ -142,20 +144,23 @@ class SmoothAveragePrecision(RankFunction):
         """Items with ``y >= threshold``; with y > 0 if it is None."""
         return _is_relevant(y, self.threshold)
 
-    def derivatives(
-        self, y: Array, ranks: Array, hits: Array, starts: Indices, n_units: int
+    def values_and_derivatives(
+        self, y: Array, ranks: Array, n_relevant_above: Array, unit_starts: Indices, n_units: int
     ) -> RankDerivatives:
         """Values and derivatives; see `RankFunction`."""
-        unit = _unit_of_item(starts, len(y))
-        n_relevant = np.bincount(unit, minlength=n_units)[unit]
+        unit_of_item = _units_from_starts(unit_starts, len(y))
+        n_relevant_per_unit = np.bincount(unit_of_item, minlength=n_units)
+        n_relevant = n_relevant_per_unit[unit_of_item]
         weight = self.cut_off.weight(ranks)
-        n_hits = 1.0 + hits  # the item itself, and relevant items above it
-        derivative_by_hits = weight / (ranks * n_relevant)
-        values = np.add.reduceat(derivative_by_hits * n_hits, starts)
+        n_relevant_so_far = 1.0 + n_relevant_above  # the item itself, and those above it
+        # average precision: mean of n_relevant_so_far / rank over the relevant items
+        derivative_by_n_relevant = weight / (ranks * n_relevant)
+        values = np.add.reduceat(derivative_by_n_relevant * n_relevant_so_far, unit_starts)
 
         # derivative of weight / rank
         derivative = self.cut_off.derivative(ranks) / ranks - weight / ranks**2
-        return RankDerivatives(values, n_hits / n_relevant * derivative, derivative_by_hits)
+        derivative_by_rank = n_relevant_so_far / n_relevant * derivative
+        return RankDerivatives(values, derivative_by_rank, derivative_by_n_relevant)
 
 
 @dataclass(frozen=True)
@@ -169,23 +174,26 @@ class SmoothReciprocalRank(RankFunction):
         """Items with ``y >= threshold``; with y > 0 if it is None."""
         return _is_relevant(y, self.threshold)
 
-    def derivatives(
-        self, y: Array, ranks: Array, hits: Array, starts: Indices, n_units: int
+    def values_and_derivatives(
+        self, y: Array, ranks: Array, n_relevant_above: Array, unit_starts: Indices, n_units: int
     ) -> RankDerivatives:
         """Values and derivatives; see `RankFunction`."""
-        unit = _unit_of_item(starts, len(y))
+        unit_of_item = _units_from_starts(unit_starts, len(y))
 
         # softmax of −rank: the probability that the item is the first relevant one
-        first_rank = np.minimum.reduceat(ranks, starts)
-        exponential = np.exp(first_rank[unit] - ranks)
-        probability = exponential / np.add.reduceat(exponential, starts)[unit]
+        first_rank = np.minimum.reduceat(ranks, unit_starts)
+        exponential = np.exp(first_rank[unit_of_item] - ranks)
+        sum_of_exponentials = np.add.reduceat(exponential, unit_starts)
+        probability = exponential / sum_of_exponentials[unit_of_item]
 
         weight = self.cut_off.weight(ranks)
         reciprocal_rank = weight / ranks
-        values = np.add.reduceat(probability * reciprocal_rank, starts)
-        derivative = self.cut_off.derivative(ranks) / ranks - weight / ranks**2
-        derivative_of_softmax = values[unit] - reciprocal_rank
-        return RankDerivatives(values, probability * (derivative + derivative_of_softmax))
+        values = np.add.reduceat(probability * reciprocal_rank, unit_starts)
+        derivative_of_reciprocal = self.cut_off.derivative(ranks) / ranks - weight / ranks**2
+        derivative_of_softmax = values[unit_of_item] - reciprocal_rank
+        return RankDerivatives(
+            values, probability * (derivative_of_reciprocal + derivative_of_softmax)
+        )
 
 
 class SmoothValues(NamedTuple):
@@ -212,15 +220,18 @@ class SmoothMetric:
         Columns with mean 0 in each unit.
     y : ndarray of shape (n_items,)
         Relevance.
-    unit : ndarray of int of shape (n_items,)
+    unit_of_item : ndarray of int of shape (n_items,)
         Number of the unit of each item.
     rank_function : RankFunction
         The metric.
     """
 
-    def __init__(self, Z: Array, y: Array, unit: Indices, rank_function: RankFunction) -> None:
-        items_by_unit = np.argsort(unit, kind="stable")
-        sorted_unit = unit[items_by_unit]
+    def __init__(
+        self, Z: Array, y: Array, unit_of_item: Indices, rank_function: RankFunction
+    ) -> None:
+        # Z: scores of the items by each member, (n_items, n_members); sort all by unit
+        items_by_unit = np.argsort(unit_of_item, kind="stable")
+        sorted_unit = unit_of_item[items_by_unit]
         self._n_units = int(sorted_unit[-1]) + 1
         is_relevant = rank_function.is_relevant(y[items_by_unit])
         n_relevant = np.bincount(sorted_unit, weights=is_relevant, minlength=self._n_units)
@@ -230,18 +241,19 @@ class SmoothMetric:
         has_value = (n_relevant > 0)[sorted_unit]
         Z_with_value = Z[items_by_unit][has_value]
         y_with_value = y[items_by_unit][has_value]
+        # blocks of whole units, so that the pairs of a block fit in memory
         runs = _split_units(sorted_unit[has_value], is_relevant[has_value])
         self._blocks = [
-            _Block(Z_with_value[run.rows], y_with_value[run.rows], run.unit, rank_function)
+            _Block(Z_with_value[run.rows], y_with_value[run.rows], run.unit_of_item, rank_function)
             for run in runs
         ]
 
-    def at(self, weights: Array) -> SmoothValues:
+    def evaluate_at(self, weights: Array) -> SmoothValues:
         """Values and gradients at the weights of the columns."""
         values = np.full(self._n_units, np.nan)
         gradients = np.zeros((self._n_units, len(weights)))
         if self._blocks:
-            blocks = [block.at(weights) for block in self._blocks]
+            blocks = [block.evaluate_at(weights) for block in self._blocks]
             values[self._units] = np.concatenate([block.values for block in blocks])
             gradients[self._units] = np.concatenate([block.gradients for block in blocks])
         return SmoothValues(values, gradients)
@@ -254,20 +266,24 @@ class _Block:
     for each pair have single precision, which halves their time.
     """
 
-    def __init__(self, Z: Array, y: Array, unit: Indices, rank_function: RankFunction) -> None:
+    def __init__(
+        self, Z: Array, y: Array, unit_of_item: Indices, rank_function: RankFunction
+    ) -> None:
         self._Z = Z
-        self._unit = unit
+        self._unit = unit_of_item
         self._rank_function = rank_function
-        self._unit_sizes = np.bincount(unit)
+        self._unit_sizes = np.bincount(unit_of_item)
         self._unit_starts = np.cumsum(self._unit_sizes) - self._unit_sizes
 
         is_relevant = rank_function.is_relevant(y)
+        # Z: scores of the items by each member. Ranks are computed for the relevant items only.
         self._relevant_items = np.flatnonzero(is_relevant)
         self._relevant_y = y[self._relevant_items]
-        unit_of_relevant = unit[self._relevant_items]
+        unit_of_relevant = unit_of_item[self._relevant_items]
         self._relevant_starts = np.flatnonzero(np.diff(unit_of_relevant, prepend=-1))
 
-        # pairs of a relevant item follow each other, in the order of the items of its unit
+        # Each relevant item is paired with all items of its unit, itself included. Its pairs follow
+        # each other, in the order of the items.
         self._n_pairs = self._unit_sizes[unit_of_relevant]
         self._pair_starts = np.cumsum(self._n_pairs) - self._n_pairs
         every_pair = np.arange(int(self._n_pairs.sum()))
@@ -278,7 +294,7 @@ class _Block:
         position_of_relevant = self._relevant_items - first_item_of_unit
         self._pair_with_itself = self._pair_starts + position_of_relevant
 
-    def at(self, weights: Array) -> SmoothValues:
+    def evaluate_at(self, weights: Array) -> SmoothValues:
         """Values and gradients at the weights of the columns."""
         # scores with standard deviation 1 in each unit; their mean is 0
         scores = self._Z @ weights
@@ -290,17 +306,19 @@ class _Block:
         # smooth ranks, and the smooth number of relevant items above
         probability_above = self._probability_above(scaled)
         ranks = 1.0 + self._sum_of_pairs(probability_above)
-        hits = np.zeros_like(ranks)
-        if self._rank_function.depends_on_hits:
-            hits = self._sum_of_pairs(probability_above * self._is_paired_item_relevant)
-        result = self._rank_function.derivatives(
-            self._relevant_y, ranks, hits, self._relevant_starts, len(self._unit_sizes)
+        n_relevant_above = np.zeros_like(ranks)
+        if self._rank_function.depends_on_n_relevant_above:
+            n_relevant_above = self._sum_of_pairs(probability_above * self._is_paired_item_relevant)
+        result = self._rank_function.values_and_derivatives(
+            self._relevant_y, ranks, n_relevant_above, self._relevant_starts, len(self._unit_sizes)
         )
 
         # derivatives of the metric by the chain rule: by_x is that with respect to x
         by_probability = self._per_pair(result.by_rank)
-        if result.by_hits is not None:
-            by_probability += self._per_pair(result.by_hits) * self._is_paired_item_relevant
+        if result.by_n_relevant_above is not None:
+            by_probability += (
+                self._per_pair(result.by_n_relevant_above) * self._is_paired_item_relevant
+            )
         by_difference = by_probability * probability_above * (1.0 - probability_above)
         by_score: Array = np.bincount(self._paired_item, by_difference, len(scores)).astype(
             np.float64, copy=False
@@ -311,16 +329,18 @@ class _Block:
 
     def _probability_above(self, scaled: Array) -> NDArray[np.float32]:
         """σ((f_j − f_i) / τ) for each pair of a relevant item i and an item j; 0 for j = i."""
+        # σ(difference of scores / temperature) of each pair of an item and a relevant item
         half = (scaled / (2.0 * TEMPERATURE)).astype(np.float32)
         half_difference = half[self._paired_item] - self._per_pair(half[self._relevant_items])
         probability: NDArray[np.float32] = np.tanh(half_difference)
-        probability += 1.0  # σ(x) = (1 + tanh(x / 2)) / 2
+        probability += 1.0  # in place: σ(x) = (1 + tanh(x / 2)) / 2
         probability *= 0.5
-        probability[self._pair_with_itself] = 0.0
+        probability[self._pair_with_itself] = 0.0  # no item is above itself
         return probability
 
     def _per_pair(self, values: NDArray[np.floating]) -> NDArray[np.float32]:
         """Values of the relevant items, for each of their pairs."""
+        # a value of each relevant item, repeated for each of its pairs
         return np.asarray(np.repeat(values.astype(np.float32), self._n_pairs))
 
     def _sum_of_pairs(self, values: NDArray[np.float32]) -> Array:
@@ -341,6 +361,7 @@ class _Block:
         deviation : ndarray of shape (n_units,)
             Standard deviation of the scores of each unit.
         """
+        # scaled = Z w / deviation, and the deviation of a unit depends on w, too: quotient rule
         by_scores = np.add.reduceat(by_scaled[:, None] * self._Z, self._unit_starts)
         by_deviation = np.add.reduceat(by_scaled * scaled, self._unit_starts) / self._unit_sizes
         gradient_of_deviation = np.add.reduceat(scaled[:, None] * self._Z, self._unit_starts)
@@ -375,10 +396,10 @@ def _is_relevant(y: Array, threshold: float | None) -> Mask:
     return np.asarray(y >= threshold)
 
 
-def _unit_of_item(starts: Indices, n_items: int) -> Indices:
+def _units_from_starts(unit_starts: Indices, n_items: int) -> Indices:
     """Number of the unit of each item, from the positions of the first items."""
     is_first_of_unit = np.zeros(n_items, dtype=np.intp)
-    is_first_of_unit[starts] = 1
+    is_first_of_unit[unit_starts] = 1
     return np.cumsum(is_first_of_unit) - 1
 
 
@@ -389,27 +410,28 @@ class _RunOfUnits(NamedTuple):
     ----------
     rows : slice
         Their items.
-    unit : ndarray of int
+    unit_of_item : ndarray of int
         Number of the unit of each of these items, from 0 on.
     """
 
     rows: slice
-    unit: Indices
+    unit_of_item: Indices
 
 
-def _split_units(unit: Indices, is_relevant: Mask) -> list[_RunOfUnits]:
+def _split_units(unit_of_item: Indices, is_relevant: Mask) -> list[_RunOfUnits]:
     """Runs of whole units with about `BLOCK_PAIRS` pairs; the items are sorted by unit."""
-    if not len(unit):
+    if not len(unit_of_item):
         return []
-    starts = np.flatnonzero(np.diff(unit, prepend=-1))
-    ends = np.append(starts[1:], len(unit))
-    n_relevant = np.add.reduceat(is_relevant.astype(np.intp), starts)
-    n_pairs = n_relevant * (ends - starts)
-    run_of_unit = np.cumsum(n_pairs) // BLOCK_PAIRS
+    unit_starts = np.flatnonzero(np.diff(unit_of_item, prepend=-1))
+    ends = np.append(unit_starts[1:], len(unit_of_item))
+    n_relevant = np.add.reduceat(is_relevant.astype(np.intp), unit_starts)
+    n_pairs = n_relevant * (ends - unit_starts)
+    run_of_unit = np.cumsum(n_pairs) // BLOCK_PAIRS  # about BLOCK_PAIRS pairs in each run
     runs = []
     for run in np.unique(run_of_unit):
         units = np.flatnonzero(run_of_unit == run)
-        rows = slice(int(starts[units[0]]), int(ends[units[-1]]))
-        starts_of_run = starts[units] - rows.start
-        runs.append(_RunOfUnits(rows, _unit_of_item(starts_of_run, rows.stop - rows.start)))
+        rows = slice(int(unit_starts[units[0]]), int(ends[units[-1]]))
+        starts_in_run = unit_starts[units] - rows.start
+        n_rows = rows.stop - rows.start
+        runs.append(_RunOfUnits(rows, _units_from_starts(starts_in_run, n_rows)))
     return runs

@@ -55,7 +55,7 @@ class Stack:
         Kind of combination.
     weights : ndarray of shape (n_members,)
         Weights of the scores of the members, each scaled in its group.
-    by_unit : ndarray of shape (n_units,)
+    metric_by_unit : ndarray of shape (n_units,)
         The metric in each unit; the weights of a stack are computed without the unit.
     note : str
         Why this kind, if another one was requested.
@@ -63,7 +63,7 @@ class Stack:
 
     how: str
     weights: Array
-    by_unit: Array
+    metric_by_unit: Array
     note: str = ""
 
 
@@ -82,39 +82,39 @@ class ProposedWeights(NamedTuple):
     weights_without: Array
 
 
-class UnitSystems(NamedTuple):
+class UnitNormalEquations(NamedTuple):
     """Normal equations of the stack as sums over units.
 
     Attributes
     ----------
     grams : ndarray of shape (n_units, n_members, n_members)
         ``Zᵀ L Z`` of each unit.
-    moments : ndarray of shape (n_units, n_members)
+    right_sides : ndarray of shape (n_units, n_members)
         ``Zᵀ d`` of each unit.
     pair_weights : ndarray of shape (n_units,)
         W, the weight of the pairs of each unit.
     """
 
     grams: Array
-    moments: Array
+    right_sides: Array
     pair_weights: Array
 
     @property
     def mean_square(self) -> float:
         """Mean square of a column over pairs; 1 if all are zero."""
-        n_members = self.moments.shape[1]
+        n_members = self.right_sides.shape[1]
         sum_of_squares = np.trace(self.grams.sum(axis=0))
         mean_square = sum_of_squares / self.pair_weights.sum() / n_members
         if not mean_square:  # all columns are zero
             return 1.0
         return float(mean_square)
 
-    def weights(self, counts: NDArray[Any], alpha: float) -> Array:
+    def member_weights(self, unit_counts: NDArray[Any], alpha: float) -> Array:
         """Weights of the members from units that count several times.
 
         Parameters
         ----------
-        counts : ndarray of shape (n_draws, n_units)
+        unit_counts : ndarray of shape (n_draws, n_units)
             How often each unit counts.
         alpha : float
             Regularization.
@@ -124,34 +124,37 @@ class UnitSystems(NamedTuple):
         ndarray of shape (n_draws, n_members)
             Weights for each draw.
         """
-        total_weight = counts @ self.pair_weights
+        # normal equations of each draw: means over pairs, from sums over the drawn units
+        total_weight = unit_counts @ self.pair_weights
         total_weight = np.where(total_weight > 0, total_weight, 1.0)[:, None]
-        sum_of_grams = np.tensordot(counts, self.grams, axes=1)
+        sum_of_grams = np.tensordot(unit_counts, self.grams, axes=1)
         mean_gram = sum_of_grams / total_weight[:, :, None]
-        mean_moment = counts @ self.moments / total_weight
-        return _solve_ridge(mean_gram, mean_moment, alpha)
+        mean_right_side = unit_counts @ self.right_sides / total_weight
+        return _solve_ridge(mean_gram, mean_right_side, alpha)
 
-    def weights_without_units(self, counts: NDArray[Any], alpha: float) -> Array:
+    def weights_without_each_unit(self, unit_counts: NDArray[Any], alpha: float) -> Array:
         """The same without each unit, shape (n_draws, n_units, n_members)."""
-        # each unit as often as it was drawn: (n_draws, n_units), with the axes of one unit
-        grams = counts[:, :, None, None] * self.grams
-        moments = counts[:, :, None] * self.moments
-        pair_weights = counts * self.pair_weights
+        # each unit as often as it was drawn, (n_draws, n_units, …)
+        grams = unit_counts[:, :, None, None] * self.grams
+        right_sides = unit_counts[:, :, None] * self.right_sides
+        pair_weights = unit_counts * self.pair_weights
 
-        # sums over the other units
+        # normal equations without each unit: means over the other units
         gram_without = grams.sum(axis=1, keepdims=True) - grams
-        moment_without = moments.sum(axis=1, keepdims=True) - moments
+        right_side_without = right_sides.sum(axis=1, keepdims=True) - right_sides
         weight_without = pair_weights.sum(axis=1, keepdims=True) - pair_weights
         weight_without = np.where(weight_without > 0, weight_without, np.inf)[:, :, None]
         mean_gram = gram_without / weight_without[:, :, :, None]
-        mean_moment = moment_without / weight_without
-        return _solve_ridge(mean_gram, mean_moment, alpha)
+        mean_right_side = right_side_without / weight_without
+        return _solve_ridge(mean_gram, mean_right_side, alpha)
 
 
-def _solve_ridge(gram: Array, moment: Array, alpha: float) -> Array:
-    """``(G + αI)⁻¹ m`` for stacks of G of shape (…, p, p) and m of shape (…, p)."""
-    system = gram + alpha * np.eye(gram.shape[-1])
-    return np.asarray(np.linalg.solve(system, moment[..., None])[..., 0])
+def _solve_ridge(gram: Array, right_side: Array, alpha: float) -> Array:
+    """``(G + αI)⁻¹ r`` for stacks of G of shape (…, p, p) and r of shape (…, p)."""
+    # solve (gram + αI) weights = right_side for many systems at once
+    regularized_gram = gram + alpha * np.eye(gram.shape[-1])
+    solutions = np.linalg.solve(regularized_gram, right_side[..., None])
+    return np.asarray(solutions[..., 0])
 
 
 class Stacking:
@@ -179,11 +182,11 @@ class Stacking:
         held_out_scores = np.stack([member.scores for member in members], axis=1)
         self._hold_out = hold_out
         self._how = how
-        self._metric_of_members = np.stack([member.by_unit for member in members], axis=1)
+        self._metric_of_members = np.stack([member.metric_by_unit for member in members], axis=1)
         self._scaled_scores = hold_out.scale_in_units(held_out_scores)
         self.n_units = len(self._metric_of_members)
         if self._has_stack:
-            self._systems = unit_systems(self._scaled_scores, hold_out)
+            self._normal_equations = unit_normal_equations(self._scaled_scores, hold_out)
             self._alpha = self._select_alpha()
             self._metric_weights = self._fit_metric_weights()
 
@@ -202,18 +205,19 @@ class Stacking:
         """
         if drawn is None:
             drawn = np.arange(self.n_units)
-        (combination,) = self._combinations([drawn])
-        return combination
+        (combination_of_draw,) = self._combinations([drawn])
+        return combination_of_draw
 
     def out_of_bag(self, n_resamples: int, rng: np.random.Generator) -> Array:
         """Mean metric in each unit, by combinations from bootstrap samples without the unit."""
         sum_of_metric = np.zeros(self.n_units)
         n_evaluated = np.zeros(self.n_units)
+        # bootstrap samples of units: a unit that is not drawn evaluates the weights of the others
         draws = [rng.integers(self.n_units, size=self.n_units) for _ in range(n_resamples)]
         for drawn, combination in zip(draws, self._combinations(draws), strict=True):
-            is_out_of_bag = ~np.isnan(combination.by_unit)
+            is_out_of_bag = ~np.isnan(combination.metric_by_unit)
             is_out_of_bag[drawn] = False
-            sum_of_metric[is_out_of_bag] += combination.by_unit[is_out_of_bag]
+            sum_of_metric[is_out_of_bag] += combination.metric_by_unit[is_out_of_bag]
             n_evaluated += is_out_of_bag
         mean_metric = sum_of_metric / np.maximum(n_evaluated, 1.0)
         return np.where(n_evaluated > 0, mean_metric, np.nan)
@@ -225,7 +229,8 @@ class Stacking:
                 yield self._best_or_mean(drawn)
             return
         n_items, n_members = self._scaled_scores.shape
-        n_criteria = 1 + len(self._metric_weights)
+        # as many draws at once as memory allows
+        n_criteria = 1 + len(self._metric_weights)  # pairs, and smooth metrics
         n_entries_of_systems = SYSTEM_COPIES * self.n_units * n_members**2
         n_entries_of_draw = max(n_items * n_criteria, n_entries_of_systems)
         n_draws_at_once = max(1, BATCH_ENTRIES // n_entries_of_draw)
@@ -239,16 +244,16 @@ class Stacking:
         best_first = np.argsort(-np.nan_to_num(mean_gain, nan=-np.inf), kind="stable")
         if self._how == "best" or n_members == 1:
             return self._single_member(best_first[0])
-        averaged = best_first[:N_AVERAGED]
+        averaged = best_first[:N_AVERAGED]  # numbers of the members in the mean
         weights = np.bincount(averaged, minlength=n_members) / len(averaged)
-        by_unit = self._hold_out.evaluate(self._scaled_scores @ weights)
+        metric_by_unit = self._hold_out.evaluate(self._scaled_scores @ weights)
         note = ""
         if self._how == "stack":
             note = (
                 "the mean of the best members replaces the stack: "
                 f"{n_items} items are too few for its weights"
             )
-        return Stack("mean", weights, by_unit, note)
+        return Stack("mean", weights, metric_by_unit, note)
 
     def _single_member(self, member: int, note: str = "") -> Stack:
         n_members = self._scaled_scores.shape[1]
@@ -289,21 +294,26 @@ class Stacking:
         metric_of_members = np.repeat(self._metric_of_members[:, None], n_draws, axis=1)
         return np.concatenate([metric_of_stacks, metric_of_members], axis=2)
 
-    def _propose_weights(self, counts: NDArray[np.intp]) -> ProposedWeights:
+    def _propose_weights(self, unit_counts: NDArray[np.intp]) -> ProposedWeights:
         """Weights for units that count several times, by pairs and by the requested metric.
 
         Parameters
         ----------
-        counts : ndarray of int of shape (n_draws, n_units)
+        unit_counts : ndarray of int of shape (n_draws, n_units)
             How often each unit counts.
         """
-        pairwise = self._systems.weights(counts, self._alpha)
-        pairwise_without = self._systems.weights_without_units(counts, self._alpha)
-        weights = [pairwise]
-        weights_without = [pairwise_without]
+        pairwise_weights = self._normal_equations.member_weights(unit_counts, self._alpha)
+        pairwise_weights_without = self._normal_equations.weights_without_each_unit(
+            unit_counts, self._alpha
+        )
+        # the criteria: errors of pairs, and then the smooth metric, pulled to the weights of pairs
+        weights = [pairwise_weights]
+        weights_without = [pairwise_weights_without]
         for criterion in self._metric_weights:
-            weights.append(criterion.weights(counts, pairwise))
-            weights_without.append(criterion.weights_without_units(counts, pairwise_without))
+            weights.append(criterion.member_weights(unit_counts, pairwise_weights))
+            weights_without.append(
+                criterion.weights_without_each_unit(unit_counts, pairwise_weights_without)
+            )
         return ProposedWeights(np.stack(weights, axis=1), np.stack(weights_without, axis=1))
 
     def _stack_or_best(
@@ -323,7 +333,7 @@ class Stacking:
             Its mean over units.
         """
         sign = self._hold_out.sign
-        n_stacks = len(weights)
+        n_stacks = len(weights)  # columns of the metric: stacks first, then members
         mean_gain = np.nan_to_num(sign * mean_of_drawn, nan=-np.inf)
         best_stack = int(np.argmax(mean_gain[:n_stacks]))
         best_member = int(np.argmax(mean_gain[n_stacks:]))
@@ -349,10 +359,11 @@ class Stacking:
 
         The cost is about that share, and it varies less than other metrics.
         """
-        alphas = STACK_ALPHAS * self._systems.mean_square
+        alphas = STACK_ALPHAS * self._normal_equations.mean_square
         every_unit_once = np.ones((1, self.n_units), dtype=np.intp)
         weights_without = [
-            self._systems.weights_without_units(every_unit_once, alpha)[0] for alpha in alphas
+            self._normal_equations.weights_without_each_unit(every_unit_once, alpha)[0]
+            for alpha in alphas
         ]
         scores = self._held_out_scores(weights_without)
         wrong_share = nanmean(self._hold_out.evaluate(scores, check_scoring("disagreement")))
@@ -369,13 +380,18 @@ class Stacking:
         has_item_weights = graph.item_weights is not None
         if rank_function is None or not has_groups or has_item_weights:
             return []
-        metric = SmoothMetric(self._scaled_scores, graph.y, self._hold_out.unit, rank_function)
+        metric = SmoothMetric(
+            self._scaled_scores, graph.y, self._hold_out.unit_of_item, rank_function
+        )
         no_weights = np.zeros(self._scaled_scores.shape[1])
-        if np.isnan(metric.at(no_weights).values).all():  # no unit has a relevant item
+        if np.isnan(metric.evaluate_at(no_weights).values).all():  # no unit has a relevant item
             return []
         every_unit_once = np.ones((1, self.n_units), dtype=np.intp)
-        pairwise = self._systems.weights(every_unit_once, self._alpha)[0]
-        return [MetricWeights.fit(metric, pairwise, strength) for strength in STRENGTHS]
+        pairwise_weights = self._normal_equations.member_weights(every_unit_once, self._alpha)[0]
+        return [
+            MetricWeights.fit(metric, pairwise_weights, pull_strength)
+            for pull_strength in STRENGTHS
+        ]
 
     def _held_out_scores(self, weights_without: Iterable[Array]) -> Array:
         """Scores of all items by several stacks, shape (n_items, n_stacks).
@@ -385,14 +401,15 @@ class Stacking:
         weights_without : iterable of ndarray of shape (n_units, n_members)
             Weights of each stack without each unit. An item is scored by those without its own.
         """
+        # the score of an item: its member scores times the weights without its unit
         columns = [
-            np.einsum("ij,ij->i", self._scaled_scores, weights[self._hold_out.unit])
+            np.einsum("ij,ij->i", self._scaled_scores, weights[self._hold_out.unit_of_item])
             for weights in weights_without
         ]
         return np.stack(columns, axis=1)
 
 
-def unit_systems(scaled_scores: Array, hold_out: HoldOut) -> UnitSystems:
+def unit_normal_equations(scaled_scores: Array, hold_out: HoldOut) -> UnitNormalEquations:
     """``Zᵀ L Z``, ``Zᵀ d`` and W of each unit, for the cost "sign" or explicit preferences.
 
     Parameters
@@ -402,23 +419,25 @@ def unit_systems(scaled_scores: Array, hold_out: HoldOut) -> UnitSystems:
     hold_out : HoldOut
         Units, and the graph with Laplacian L and divergence d.
     """
-    unit = hold_out.unit
+    unit_of_item = hold_out.unit_of_item
     graph = hold_out.graph
     if graph.has_relevance:
-        graph = ScoreGraph(graph.y, unit, cost="sign", sample_weight=graph.item_weights)
-    order = np.argsort(unit, kind="stable")
-    start_of_unit = np.flatnonzero(np.diff(unit[order], prepend=-1))
+        graph = ScoreGraph(graph.y, unit_of_item, cost="sign", sample_weight=graph.item_weights)
+    items_by_unit = np.argsort(unit_of_item, kind="stable")
+    start_of_unit = np.flatnonzero(np.diff(unit_of_item[items_by_unit], prepend=-1))
 
-    # Zᵀ L Z: no pair joins two units, so that L Z of a unit depends on its own items only
-    Z = scaled_scores[order]
-    LZ = np.asarray(graph.laplacian(scaled_scores))[order]
+    # Normal equations Zᵀ L Z w = Zᵀ d of the scores Z of members, with the Laplacian L and the
+    # divergence d of the graph. No pair joins two units, so each unit has its own summand.
+    Z = scaled_scores[items_by_unit]
+    LZ = np.asarray(graph.laplacian(scaled_scores))[items_by_unit]
     Z_of_units = np.split(Z, start_of_unit[1:])
     LZ_of_units = np.split(LZ, start_of_unit[1:])
     grams = [Z_u.T @ LZ_u for Z_u, LZ_u in zip(Z_of_units, LZ_of_units, strict=True)]
 
-    # Zᵀ d
-    divergence = graph.divergence.reshape(-1, 1)[order]
-    moments = np.add.reduceat(Z * divergence, start_of_unit)
+    divergence = graph.divergence.reshape(-1, 1)[items_by_unit]
+    right_sides = np.add.reduceat(Z * divergence, start_of_unit)
 
-    pair_weights = np.bincount(unit, graph.degrees) / 2  # a pair adds to the degrees of two items
-    return UnitSystems(np.stack(grams), moments, pair_weights)
+    pair_weights = (
+        np.bincount(unit_of_item, graph.degrees) / 2
+    )  # a pair adds to the degrees of two items
+    return UnitNormalEquations(np.stack(grams), right_sides, pair_weights)

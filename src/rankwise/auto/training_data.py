@@ -228,7 +228,7 @@ class HoldOut:
         return self.data.graph
 
     @cached_property
-    def unit(self) -> Indices:
+    def unit_of_item(self) -> Indices:
         """For each item the number of its group, or of its fold of one list."""
         fold = fold_of_item(self.folds, self.graph.n_items)
         group_and_fold = self.graph.groups * len(self.folds) + fold
@@ -269,20 +269,20 @@ class HoldOut:
             raise ValueError("held-out scores overflow; scale the features.")
         columns = scores.reshape(len(scores), 1, -1)  # with an axis for outputs
         if self.graph.has_relevance:
-            by_unit = self._relevance_by_unit.evaluate(metric, columns)
+            metric_by_unit = self._relevance_by_unit.evaluate(metric, columns)
         else:
-            by_unit, _ = evaluate_held_out_scores(self.graph, columns, self.folds, metric)
-        return by_unit.reshape(len(by_unit), *scores.shape[1:])
+            metric_by_unit, _ = evaluate_held_out_scores(self.graph, columns, self.folds, metric)
+        return metric_by_unit.reshape(len(metric_by_unit), *scores.shape[1:])
 
     @cached_property
     def _relevance_by_unit(self) -> GroupedRelevance:
         graph = self.graph
-        units = Groups(self.unit, np.unique(self.unit))
+        units = Groups(self.unit_of_item, np.unique(self.unit_of_item))
         return GroupedRelevance(graph.y.reshape(graph.n_items, -1), units, graph.item_weights)
 
     def scale_in_units(self, scores: Array) -> Array:
         """Columns of held-out scores with mean 0 and standard deviation 1 in each unit."""
-        codes = self.unit
+        codes = self.unit_of_item
         if not self.graph.has_relevance and self.data.groups is None:
             codes = np.zeros(len(scores), dtype=np.intp)  # explicit preferences join all items
         return np.asarray(scale_in_groups(scores, codes))

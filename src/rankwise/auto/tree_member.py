@@ -106,7 +106,7 @@ def evaluate_trees(hold_out: HoldOut, seconds: float, pace: float) -> EvaluatedM
     return EvaluatedMember(
         alpha=np.nan,
         scores=grown.scores,
-        by_unit=hold_out.evaluate(grown.scores),
+        metric_by_unit=hold_out.evaluate(grown.scores),
         train=train,
         view="trees",
         n_trees=grown.n_trees,

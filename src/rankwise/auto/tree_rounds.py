@@ -51,7 +51,7 @@ def select_rounds(
             change = differences_by_trees(fold_number, first_new_tree)
             held_out[fold_number] = held_out[fold_number] + change
         held_out_differences = np.concatenate(held_out)
-        loss = problem.loss(held_out_differences, 0.0)
+        loss = problem.held_out_loss(held_out_differences, 0.0)
         if loss < least_loss * (1 - LEAST_IMPROVEMENT):
             last_gain = stage
         if loss < least_loss:

@@ -16,12 +16,14 @@ class UnitEstimate(NamedTuple):
     notes: list[str]
 
 
-def estimate_from_units(by_unit: Array, scoring: str, where: str, n_groups: int) -> UnitEstimate:
+def estimate_from_units(
+    metric_by_unit: Array, scoring: str, where: str, n_groups: int
+) -> UnitEstimate:
     """Mean of the metric with its interval, and an interval for as many further groups.
 
     Parameters
     ----------
-    by_unit : ndarray of shape (n_units,)
+    metric_by_unit : ndarray of shape (n_units,)
         The metric in each unit.
     scoring : str
         Name of the metric.
@@ -30,11 +32,11 @@ def estimate_from_units(by_unit: Array, scoring: str, where: str, n_groups: int)
     n_groups : int
         Number of groups in training; one list has no interval for further groups.
     """
-    estimate = mean_interval(by_unit)
+    estimate = mean_interval(metric_by_unit)
     interval = f"{DEFAULT_CONFIDENCE:.0%} from {estimate['low']:.4f} to {estimate['high']:.4f}"
     notes = [f"{scoring} {estimate['score']:.4f} ({interval}) on {where}"]
     if n_groups > 1:
-        low_new, high_new = new_mean_interval(by_unit, n_groups)
+        low_new, high_new = new_mean_interval(metric_by_unit, n_groups)
         estimate |= {"n_new": n_groups, "low_new": low_new, "high_new": high_new}
         notes.append(
             f"the mean {scoring} of {n_groups:,} further groups lies between {low_new:.4f} "
