@@ -10,7 +10,7 @@ import pytest
 from rankwise.errors import ModelFileError
 from rankwise.leaderboard import rate
 from rankwise.persistence import load, read_header, save
-from rankwise.persistence.board_file import board_facts, board_from
+from rankwise.persistence.board_file import board_facts, restore_board
 from tests.leaderboard.data import COLUMNS, games, random_lists
 from tests.persistence.mutations import change_document, try_files
 from tests.persistence.saved_boards import BOARDS
@@ -54,4 +54,4 @@ def test_rankings_with_other_numbers_or_far_more_pairs_are_refused(ranking):
         changed = replace(lists, ranking=numbers, item=numbers, place=numbers + 1.0)
     facts = board_facts(replace(board, comparisons=replace(board.comparisons, rankings=changed)))
     with pytest.raises(ValueError, match="ranking"):
-        board_from(facts)
+        restore_board(facts)

@@ -94,7 +94,7 @@ def cv(
     start = time.perf_counter()
     results, fixed_parameters = hold_out(model, metrics, leave, training)
     seconds = time.perf_counter() - start
-    best_candidate = results.best(metrics[0])  # its number
+    best_candidate = results.best(metrics[0])  # its position among the candidates
     n_unscored = training.summary.items_without_score
     _write_results(results, best_candidate, output, per_group, n_unscored)
     document = CrossValidationDocument(

@@ -168,13 +168,14 @@ def _model_of_pairs_note(ranker: TrainedModel, file: PairFile) -> str:
         return ""
     items = file.read_items(ranker)
     assert items.ids is not None
-    pairs = file.compared
+    pairs = file.comparisons
     row_of_item = file.item_rows(items.ids)
     probability_of_first = np.asarray(
         model.predict_above(items.X, row_of_item[pairs.first], row_of_item[pairs.second])
     )
     share_won_by_first = 0.5 + 0.5 * np.sign(pairs.outcome)  # 0.5 for a tie
-    wrong = wrong_shares(probability_of_first - 0.5, share_won_by_first)  # NaN for a tie
+    # 1 if the wrong item is predicted to win, 0.5 if neither, NaN for a tie
+    wrong = wrong_shares(probability_of_first - 0.5, share_won_by_first)
     decided = np.flatnonzero(~np.isnan(wrong))
     result = dyadic_robust_mean(wrong[decided], pairs.first[decided], pairs.second[decided])
     return (

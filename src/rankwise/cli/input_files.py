@@ -262,18 +262,22 @@ class DataFile:
 
     def share_of_training_rows(self, trained: TrainedModel, data: RankingData) -> float:
         """Estimate the share of the scored items that the model was trained on."""
+        # The notes of a model have fingerprints (hashes) of its training rows: of all columns of
+        # the file, and of the features alone for a file that lacks other columns.
         notes = trained.notes
         columns = self._columns_of_fingerprint(trained)
-        if columns:
+        if columns:  # read the rows with the columns that were hashed in training
             arguments = self._roles_in_training(trained)
             arguments["features"] = columns
             data = self.read(lower_is_better=self._lower_is_better(trained), **arguments)
         has_all_columns = bool(columns) and columns == notes.columns
-        fingerprint = notes.whole_rows if has_all_columns else notes.rows
+        training_fingerprint = notes.whole_rows if has_all_columns else notes.rows
+
         assert data.y is not None
         rows_with_score = np.flatnonzero(~np.isnan(data.y))
         scored = data.take(rows_with_score)
-        return share_seen(fingerprint, scored.X, data.y[rows_with_score], scored.groups)
+        y = data.y[rows_with_score]
+        return share_seen(training_fingerprint, scored.X, y, scored.groups)
 
     def _columns_of_fingerprint(self, trained: TrainedModel) -> list[str]:
         """All columns of the training data if the file has them, else the features."""

@@ -82,17 +82,17 @@ class PairFile(DataFile):
         self.data_path = path
         pair_columns = columns.columns()
         pair_columns["weight"] = weight
-        self.compared = read_pairs(path, delimiter=table.delimiter, **pair_columns)
-        if self.compared.read_as:
-            terminal.note(f"{self.compared.read_as}; change it with --sides and --outcome.")
+        self.comparisons = read_pairs(path, delimiter=table.delimiter, **pair_columns)
+        if self.comparisons.read_as:
+            terminal.note(f"{self.comparisons.read_as}; change it with --sides and --outcome.")
         self.table = replace(item_table, id=table.id or self._id_column())
-        is_weighted = bool((self.compared.weight != 1).any())
+        is_weighted = bool((self.comparisons.weight != 1).any())
         self.default_metrics = ("disagreement(average=pairs)" if is_weighted else "disagreement",)
 
     def _id_column(self) -> str:
         """The column that contains the most names of compared items."""
-        compared_names = {str(item) for item in self.compared.items}
-        columns = self.opened.read(range(len(self.names)), [])
+        compared_names = {str(item) for item in self.comparisons.items}
+        columns = self.opened.read(range(len(self.names)), [])  # all as texts
         most_names = 0
         id_column = ""
         for position, column in columns.items():
@@ -111,7 +111,7 @@ class PairFile(DataFile):
 
     def item_rows(self, ids: Texts) -> Indices:
         """Return the row of each compared item."""
-        return rows_of_items(self.compared.items, ids, f"{self.path}, column {self.table.id},")
+        return rows_of_items(self.comparisons.items, ids, f"{self.path}, column {self.table.id},")
 
     def read_items(self, trained: TrainedModel) -> RankingData:
         """Read the items with the features of the model."""
@@ -128,7 +128,7 @@ class PairFile(DataFile):
     def _as_lists_of_two(self, items: RankingData) -> RankingData:
         """Each comparison as a list of two items, the winner first."""
         assert items.ids is not None
-        pairs = self.compared
+        pairs = self.comparisons
         row_of_item = self.item_rows(items.ids)
         label_of_item = pairs.items.astype(str)
         winners = label_of_item[pairs.winner]
@@ -149,21 +149,24 @@ class PairFile(DataFile):
         """The two items of each comparison in lists of `read_for`, sorted by group."""
         assert data.ids is not None
         assert data.groups is not None
+        # Every comparison is a group of two rows.
         sorted_by_group = np.argsort(data.groups, kind="stable")
         return data.ids[sorted_by_group].reshape(-1, 2)
 
     def share_of_training_rows(self, trained: TrainedModel, data: RankingData) -> float:
         """Estimate the share of the comparisons that the model was trained on."""
+        # The notes of a model have a fingerprint (hash) of its training comparisons.
         comparisons = self.comparisons_to_fingerprint()
         return share_seen(trained.notes.rows, comparisons.X, comparisons.y, comparisons.groups)
 
     def comparisons_to_fingerprint(self) -> FingerprintedComparisons:
         """The comparisons as the arguments of `fingerprint_rows`."""
-        pairs = self.compared
+        pairs = self.comparisons
         winner_and_loser = np.column_stack([pairs.winner, pairs.loser])
         # The order of tied items has no meaning.
         is_tie = pairs.outcome[:, np.newaxis] == 0
-        winner_and_loser = np.where(is_tie, np.sort(winner_and_loser), winner_and_loser)
+        sorted_items = np.sort(winner_and_loser, axis=1)
+        winner_and_loser = np.where(is_tie, sorted_items, winner_and_loser)
         label_of_item = pairs.items.astype(str)
         names = label_of_item[winner_and_loser]
         table = import_arrow().table({"winner": names[:, 0], "loser": names[:, 1]})
@@ -179,7 +182,7 @@ class PairFile(DataFile):
         options : estimator or PairGraph
             Its attributes `cost` and `group_weight` are used if it has them.
         """
-        pairs = self.compared
+        pairs = self.comparisons
         graph_options = {
             name: getattr(options, name)
             for name in ("cost", "group_weight")
@@ -198,11 +201,11 @@ class PairFile(DataFile):
 
     def one_group_of_items(self) -> list[int]:
         """One group of all items: edges are held out, not connected components."""
-        return [0] * self.compared.n_items
+        return [0] * self.comparisons.n_items
 
     def judge_folds(self) -> list[tuple[Indices, Indices]] | None:
         """Folds of whole judges, or None if the comparisons have no judges."""
-        judges = self.compared.judges
+        judges = self.comparisons.judges
         if judges is None:
             return None
         n_folds = min(MAX_JUDGE_FOLDS, len(set(judges.tolist())))

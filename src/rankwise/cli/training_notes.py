@@ -68,6 +68,7 @@ def read_notes(notes: object) -> TrainingNotes:
     saved = notes.get(NOTES)
     if not isinstance(saved, Mapping):
         return TrainingNotes()
+    # Take the known fields with values of the right type; defaults replace all others.
     values = {}
     for name, default in asdict(TrainingNotes()).items():
         if type(saved.get(name)) is type(default):

@@ -223,7 +223,7 @@ class TrainingSet:
         id_column = self.data.roles["id"]
         item_names = import_arrow().array(self.data.ids)
         items = self.X.append_column(id_column, item_names)
-        return model.fit(items, self.pairs.compared, item_id=id_column)
+        return model.fit(items, self.pairs.comparisons, item_id=id_column)
 
     def notes(self, command: str, chosen: JsonObject) -> TrainingNotes:
         """Facts about the training for the model file."""
@@ -252,11 +252,12 @@ class TrainingSet:
         """Fingerprints of the training rows."""
         if self.pairs is not None:
             comparisons = self.pairs.comparisons_to_fingerprint()
-            return Fingerprints(fingerprint_rows(comparisons.X, comparisons.y, comparisons.groups))
+            rows = fingerprint_rows(comparisons.X, comparisons.y, comparisons.groups)
+            return Fingerprints(rows=rows)
         y = self._true_scores()
         groups = self.data.groups
         if self.file.is_letor:
-            return Fingerprints(fingerprint_rows(self.X, y, groups))
+            return Fingerprints(rows=fingerprint_rows(self.X, y, groups))
         all_columns = self.data.frame
         features = all_columns.select(self.names)
         return Fingerprints(

@@ -331,6 +331,7 @@ class JudgingSession:
 
     def _choose_pair(self, judge: str) -> tuple[int, int]:
         """Return the codes of two items, sides at random; called inside a transaction."""
+        # Pairs of codes, the lower first. New: no judge has it open, and this one never had it.
         pairs_asked_now = self.store.open_pairs()
 
         def is_new(pair: tuple[int, int]) -> bool:
@@ -343,7 +344,7 @@ class JudgingSession:
             if new_pairs:
                 pair = new_pairs[0]
                 self._queue.remove(pair)
-            else:
+            else:  # a random pair, if possible a new one
                 pair = self._draw_pair()
                 for _ in range(RANDOM_PAIR_ATTEMPTS):
                     if is_new(pair):

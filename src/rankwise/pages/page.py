@@ -121,5 +121,6 @@ def _json_for_script(data: Json) -> str:
 
 def _policy_hash(text: str) -> str:
     """Hash of a script or style, in the form of a content security policy."""
+    # The security policy of the page admits only the style and the script with this hash.
     digest = hashlib.sha256(text.encode("utf-8")).digest()
     return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"

@@ -58,7 +58,7 @@ def board_facts(board: Leaderboard) -> dict[str, object]:
     return {"comparisons": comparisons, "is_dates": is_dates, "options": arguments}
 
 
-def board_from(facts: object) -> Leaderboard:
+def restore_board(facts: object) -> Leaderboard:
     """Compute the board from the values of `board_facts`, which a stranger may have changed."""
     facts = _check_keys(facts, {"comparisons", "is_dates", "options"})
     arguments = dict(_check_keys(facts["options"], RATE_ARGUMENTS))

@@ -21,19 +21,19 @@ NO_CODE = -1  # of missing and unknown values
 class TableTensors:
     """The features of a table for several learners; see `rankwise.TableVectorizer.views`.
 
-    All attributes except `is_wide` are lists of tensors, whose columns are features.
+    All attributes except `is_wide_one_hot` are lists of tensors, whose columns are features.
 
     Attributes
     ----------
-    filled : list of str
+    scaled_numbers : list of str
         Scaled numbers without missing values.
-    missing : list of str
+    missing_indicators : list of str
         Indicators of missing numbers.
-    narrow : list of str
+    narrow_one_hot : list of str
         One-hot codes of categories with few values.
     one_hot : list of str
         One-hot codes for trees and of wide categories.
-    is_wide : list of ndarray of bool
+    is_wide_one_hot : list of ndarray of bool
         Whether each column of `one_hot` belongs to a category with many values.
     numbers : list of str
         Numbers with NaN for missing values.
@@ -41,18 +41,18 @@ class TableTensors:
         Codes of categories.
     """
 
-    filled: list[Tensor] = field(default_factory=list)
-    missing: list[Tensor] = field(default_factory=list)
-    narrow: list[Tensor] = field(default_factory=list)
+    scaled_numbers: list[Tensor] = field(default_factory=list)
+    missing_indicators: list[Tensor] = field(default_factory=list)
+    narrow_one_hot: list[Tensor] = field(default_factory=list)
     one_hot: list[Tensor] = field(default_factory=list)
-    is_wide: list[Mask] = field(default_factory=list)
+    is_wide_one_hot: list[Mask] = field(default_factory=list)
     numbers: list[Tensor] = field(default_factory=list)
     codes: list[Tensor] = field(default_factory=list)
 
     @property
     def dense(self) -> list[Tensor]:
         """Features of linear models, without categories of many values."""
-        return self.filled + self.missing + self.narrow
+        return self.scaled_numbers + self.missing_indicators + self.narrow_one_hot
 
     @property
     def cells(self) -> list[Tensor]:
@@ -62,9 +62,9 @@ class TableTensors:
     @property
     def wide_columns(self) -> Indices:
         """Columns of `one_hot` that belong to a category with many values."""
-        if not self.is_wide:
+        if not self.is_wide_one_hot:
             return np.empty(0, dtype=np.intp)
-        return np.flatnonzero(np.concatenate(self.is_wide))
+        return np.flatnonzero(np.concatenate(self.is_wide_one_hot))
 
 
 def used_columns(vectorizer: TableVectorizer) -> list[ColumnInfo]:
@@ -142,10 +142,10 @@ def _add_numeric_column(
     imputed = graph.add("Where", is_missing, [column.medians], numbers)
     centered = graph.add("Sub", imputed, [column.means])
     table.numbers.append(numbers)
-    table.filled.append(graph.add("Div", centered, [column.scales]))
+    table.scaled_numbers.append(graph.add("Div", centered, [column.scales]))
     if column.n_missing:
         first_value_only = graph.take(graph.cast(is_missing), [0])
-        table.missing.append(first_value_only)
+        table.missing_indicators.append(first_value_only)
 
 
 def _add_category_column(
@@ -158,10 +158,10 @@ def _add_category_column(
     if n_features <= MAX_CODES:  # trees split on the codes of few categories
         table.codes.append(_codes_as_numbers(graph, codes))
     if not is_wide:
-        table.narrow.append(one_hot)
+        table.narrow_one_hot.append(one_hot)
     if is_wide or n_features > 2:  # two categories need no more than their code
         table.one_hot.append(one_hot)
-        table.is_wide.append(np.full(n_features, is_wide))
+        table.is_wide_one_hot.append(np.full(n_features, is_wide))
 
 
 def _add_category_codes(graph: OnnxGraph, column: ColumnInfo, cells: Tensor) -> Tensor:

@@ -125,7 +125,9 @@ def _add_views(graph: OnnxGraph, ranker: AutoRanker, items: Items) -> dict[str, 
 
 def _add_trees(graph: OnnxGraph, ranker: BoostedTrees, x: Tensor) -> Tensor:
     """Scores of trees. ONNX compares in float64, but adds the leaves in float32."""
-    splits = _replace_category_sets(graph, ranker, x)
+    splits = _splits_without_category_sets(graph, ranker, x)
+    # left_, right_: children of each node; roots_: first node of each tree; set_: number of the set
+    # of categories that a node asks for, or 0
     nodes = np.arange(len(ranker.left_))
     is_leaf = ranker.left_ == nodes  # a leaf is its own child
 
@@ -177,14 +179,18 @@ class NumericSplits(NamedTuple):
     threshold: Array
 
 
-def _replace_category_sets(graph: OnnxGraph, ranker: BoostedTrees, x: Tensor) -> NumericSplits:
+def _splits_without_category_sets(
+    graph: OnnxGraph, ranker: BoostedTrees, x: Tensor
+) -> NumericSplits:
     """Replace sets of codes, which ONNX's trees cannot compare, by indicator columns."""
-    splits_by_set = ranker.set_ > 0  # 0: the node has a threshold
+    # A node either compares a feature with a threshold, or asks whether a category is in a set.
+    splits_by_set = ranker.set_ > 0  # number of the set of each node; 0: it has a threshold
     feature = ranker.feature_.copy()
     threshold = ranker.threshold_.copy()
     columns = [x]
     n_columns = ranker.n_features_in_
-    # The nodes of each set of categories compare a new column of 0 and 1 with 0.5.
+    # For each set append a column to the features: 1 if the category is in the set, otherwise 0.
+    # The nodes of the set compare this column with 0.5.
     for category_column in np.unique(feature[splits_by_set]):
         nodes = np.flatnonzero(splits_by_set & (ranker.feature_ == category_column))
         set_numbers, indicator_of_node = np.unique(ranker.set_[nodes], return_inverse=True)

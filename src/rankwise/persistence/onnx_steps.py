@@ -133,7 +133,9 @@ def _scale_in_groups(
     is_present : str, optional
         1 for values and 0 for missing values, which must be 0 in the other tensors.
     """
-    same_group = graph.same_group()  # (n_items, n_items), 1 for two items of one group
+    # Means over groups are products with a matrix (n_items, n_items): 1 for two items of one group.
+    # `shifted` is x minus any constant of the group; the constant cancels in `centered`.
+    same_group = graph.same_group()
     if is_present is None:
         n_values = graph.add("ReduceSum", same_group, ROWS, keepdims=1)
     else:
@@ -147,6 +149,7 @@ def _scale_in_groups(
         centered = graph.add("Mul", centered, is_present)
     standard_deviation = graph.add("Sqrt", group_mean(graph.add("Mul", centered, centered)))
     root_mean_square = graph.add("Sqrt", group_mean(graph.add("Mul", x, x)))
+    # A standard deviation below the rounding error counts as 0.
     relative_rounding = ROUNDING_EPSILONS * np.finfo(np.float64).eps
     rounding_error = graph.add("Mul", root_mean_square, relative_rounding)
     varies = graph.add("Greater", standard_deviation, rounding_error)

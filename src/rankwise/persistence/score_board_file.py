@@ -28,7 +28,7 @@ def score_board_facts(board: TaskLeaderboard) -> dict[str, object]:
     return {"table": table, "options": options}
 
 
-def score_board_from(facts: object) -> TaskLeaderboard:
+def restore_score_board(facts: object) -> TaskLeaderboard:
     """Rate the models from the values of `score_board_facts`."""
     if not isinstance(facts, dict) or set(facts) != {"table", "options"}:
         raise ValueError("a board of scores has unexpected entries")
@@ -92,7 +92,7 @@ def _check_families_and_repetitions(table: ScoreTable) -> None:
     n_tasks = len(table.tasks)
     if table.families is not None and table.family_labels is not None:
         n_families = len(table.family_labels)
-        _check_numbers(table.families, n_families, size=n_tasks)
+        _check_positions(table.families, n_families, size=n_tasks)
         if len(np.unique(table.families)) != n_families:
             raise ValueError("a board has families without tasks")
     repetitions = table.repetitions
@@ -102,12 +102,12 @@ def _check_families_and_repetitions(table: ScoreTable) -> None:
         if not is_column or not np.isfinite(deviations).all():
             raise ValueError("the repetitions of a board are not finite numbers")
         n_repetitions = len(deviations)
-        _check_numbers(repetitions.model, len(table.models), size=n_repetitions)
-        _check_numbers(repetitions.task, n_tasks, size=n_repetitions)
-        _check_numbers(repetitions.seed, n_repetitions, size=n_repetitions)
+        _check_positions(repetitions.model, len(table.models), size=n_repetitions)
+        _check_positions(repetitions.task, n_tasks, size=n_repetitions)
+        _check_positions(repetitions.seed, n_repetitions, size=n_repetitions)
 
 
-def _check_numbers(numbers: AnyArray, limit: int, *, size: int) -> None:
+def _check_positions(numbers: AnyArray, limit: int, *, size: int) -> None:
     """Raise ValueError unless there are `size` integers from 0 to ``limit - 1``."""
     is_column_of_integers = numbers.dtype.kind == "i" and numbers.shape == (size,)
     if not is_column_of_integers or not np.isin(numbers, np.arange(limit)).all():

@@ -24,10 +24,10 @@ from rankwise.fitted_schema import ChecksFitted, check_values
 from rankwise.formatting import Json
 from rankwise.leaderboard import Leaderboard, TaskLeaderboard
 from rankwise.metrics import Metric, get_metric
-from rankwise.persistence.board_file import board_facts, board_from
+from rankwise.persistence.board_file import board_facts, restore_board
 from rankwise.persistence.json_nodes import json_int, json_list, json_object, json_text
 from rankwise.persistence.saved_classes import ESTIMATORS, RECORDS, STEPS, schema_of
-from rankwise.persistence.score_board_file import score_board_facts, score_board_from
+from rankwise.persistence.score_board_file import restore_score_board, score_board_facts
 from rankwise.rankers.base import RankerMixin
 
 #: Arrays of a file that no value has used yet, by their number.
@@ -320,9 +320,9 @@ def _sparse_from_json(node: Mapping[str, Json], arrays: Arrays) -> sp.csr_array:
 
 def _object_from_json(class_name: str, node: Mapping[str, Json], arrays: Arrays) -> object:
     if class_name == "Leaderboard":
-        return board_from(from_json(node["facts"], arrays))
+        return restore_board(from_json(node["facts"], arrays))
     if class_name == "TaskLeaderboard":
-        return score_board_from(from_json(node["facts"], arrays))
+        return restore_score_board(from_json(node["facts"], arrays))
     if class_name in RECORDS:
         return _record_from_json(RECORDS[class_name], node["fields"], arrays)
     if class_name in ESTIMATORS and set(node) == {"is", "parameters", "fitted"}:

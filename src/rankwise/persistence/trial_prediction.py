@@ -109,7 +109,7 @@ def _make_trial_items(steps: FittedSteps, n_bytes: int) -> AnyArray | sp.csr_arr
         raise ValueError(f"a model has {n_features:,} features, but the file has fewer numbers")
     if n_features > max(MAX_DENSE_FEATURES, n_stored_numbers):
         return sp.csr_array((N_ITEMS, n_features))
-    if _compares_texts(steps.first):
+    if _has_text_kernel(steps.first):
         texts = np.array(TRIAL_TEXTS, dtype=object)
         return texts[:, None].repeat(n_features, axis=1)
     items = np.random.default_rng(0).uniform(size=(N_ITEMS, n_features))
@@ -143,8 +143,9 @@ def _check_finite(numbers: ArrayLike) -> None:
         raise ValueError("scores or probabilities of the model are not finite")
 
 
-def _compares_texts(ranker: BaseEstimator) -> bool:
+def _has_text_kernel(ranker: BaseEstimator) -> bool:
     """Whether the kernel of a ranker, or of one of its views, compares texts."""
+    # The n-gram kernel takes texts instead of numbers.
     ranker = getattr(ranker, "estimator", ranker)  # of a CalibratedRanker
     estimators_with_kernel = [ranker]
     views = getattr(ranker, "views", None)

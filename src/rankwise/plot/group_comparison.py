@@ -145,7 +145,7 @@ class GroupComparisonDisplay(Display):
         options_of_user: dict[str, PlotOption],
     ) -> None:
         """Draw the groups with this winner: 1 for A, −1 for B, 0 for equal values."""
-        has_winner = self.winner == winner
+        has_winner = self.winner == winner  # 1: A is better, −1: B is better, 0: equal
         options: dict[str, PlotOption] = {
             "s": 28,
             "alpha": 0.75,
@@ -220,7 +220,8 @@ class GroupComparisonDisplay(Display):
         largest_value = max(np.abs(self.values_a).max(), np.abs(self.values_b).max())
         if largest_value == 0.0:
             return np.zeros(len(self.values_a), dtype=int)
-        # Differences in the twelfth digit of the largest value are rounding errors.
+        # 1 where A is better, −1 where B is better, 0 where they are equal. Differences in the
+        # twelfth digit of the largest value are rounding errors.
         difference = (self.values_a - self.values_b) / largest_value
         sign: NDArray[np.int_] = np.sign(np.round(difference, 12)).astype(int)
         if self.metric.greater_is_better:

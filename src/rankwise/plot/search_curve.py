@@ -206,6 +206,7 @@ def _make_curves(search: BaseSearch) -> list[Curve]:
     """Return one curve per kernel or nu, or one per output of the chosen kernel."""
     validation_curves = curves_of_search(search)
     chosen = next(curve for curve in validation_curves if curve.is_chosen)
+    # The chosen value of the parameter on the horizontal axis, one for each output
     best_value = np.asarray(search.best_params_[chosen.parameter], dtype=np.float64)
     has_outputs = chosen.by_group.ndim == 3  # (n_groups, n_values, n_outputs)
     if has_outputs:  # a curve for each output, with a best value of its own
@@ -224,6 +225,7 @@ def _make_curves(search: BaseSearch) -> list[Curve]:
         label = ", ".join(f"{name} = {_short_text(value)}" for name, value in curve.params.items())
         if not label:
             label = AVERAGE_OF.get(str(search.cv_results_.get("cv")), "mean over folds")
+        # Position of the best value, on the curve that has it
         best = curve.place(float(best_value)) if curve.is_chosen else None
         curves.append(_make_curve(label, curve.x, curve.by_group, best, curve.error))
     return curves

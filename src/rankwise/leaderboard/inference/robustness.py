@@ -84,7 +84,7 @@ class VoteRemoval:
         ``dᵀ A⁻¹ x``: derivative of the lead in the target of each distinct pair, for weight 1.
     margins, resistances : ndarray of shape (n_distinct,)
         ``xᵀ u`` and ``xᵀ A⁻¹ x``.
-    inverse : ndarray of shape (n_unknowns, n_unknowns)
+    inverse_gram : ndarray of shape (n_unknowns, n_unknowns)
         A⁻¹.
     n_remaining : ndarray of shape (n_outcomes,)
         Number of votes of each outcome that are not removed.

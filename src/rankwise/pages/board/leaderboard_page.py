@@ -192,7 +192,7 @@ def _describe_rows(board: Leaderboard) -> JsonObject:
     """The columns of the board, and the votes to flip."""
     columns = describe_rows(board)
     votes_to_flip = board.votes_to_flip_next
-    columns["holds"] = None
+    columns["holds"] = None  # votes to flip the item and the next one
     columns["holdsText"] = None
     if votes_to_flip:
         votes_of_row = [votes_to_flip.get(row.item) for row in board.rows]
@@ -236,7 +236,7 @@ def _describe_meetings(board: Leaderboard, n_matrix_items: int) -> JsonObject:
     surprises = meetings.describe(surprising_pairs)
     surprises["surprise"] = short_numbers(surprise[surprising_pairs], DIGITS)
     return {
-        "areVerdicts": _are_verdicts(board),
+        "areVerdicts": _are_wins_ties_and_losses(board),
         "nMatrix": min(n_matrix_items, len(board)),
         "nPairs": len(results.n),
         "minSurprise": MIN_SURPRISE,
@@ -290,7 +290,7 @@ def _describe_history(item: object, history: RatingHistory, *, has_intervals: bo
     return curve
 
 
-def _are_verdicts(board: Leaderboard) -> bool:
+def _are_wins_ties_and_losses(board: Leaderboard) -> bool:
     """Whether outcomes are wins, ties and losses, which shares can describe."""
     if board.model == "bradley-terry":
         return True

@@ -32,7 +32,7 @@ class FeatureEffects:
 
     Attributes
     ----------
-    added : Contributions
+    feature_contributions : Contributions
         Contributions of the learner's features to the scores.
     scored : ScoredItems
         The items.
@@ -40,40 +40,40 @@ class FeatureEffects:
         Standard errors of the weights.
     """
 
-    added: Contributions
+    feature_contributions: Contributions
     scored: ScoredItems
     errors: Array | None = None
 
     @cached_property
     def top_features(self) -> Indices:
         """The features with the largest effects, whose contributions are shown for each item."""
-        spread = self.added.spread
+        spread = self.feature_contributions.spread  # standard deviation within groups
         largest_first = np.argsort(-spread, kind="stable")
         with_effect: Indices = largest_first[spread[largest_first] > 0]
         return with_effect[:MAX_CONTRIBUTIONS]
 
     def contributions(self, items: Indices) -> list[Json]:
         """For each item the contributions of the top features, and of all others together."""
-        of_top_features = self.added.of(items, self.top_features)
+        of_top_features = self.feature_contributions.of(items, self.top_features)
         of_other_features = self.scored.centered_scores[items] - of_top_features.sum(axis=1)
         rows = np.column_stack([of_top_features, of_other_features])
         return [short_numbers(row, 4) for row in rows]
 
     def describe(self) -> JsonObject:
         """The table of the features with the largest weights and effects."""
-        weights = self.added.weights
-        names = self.added.names
+        weights = self.feature_contributions.weights
+        names = self.feature_contributions.names
         listed = self._listed_features()
         errors = None
         if self.errors is not None:
             errors = short_numbers(self.errors[listed])
-        signed_effects = np.sign(weights) * self.added.spread
+        signed_effects = np.sign(weights) * self.feature_contributions.spread
         return {
             "names": [names[feature] for feature in listed],
             "weights": short_numbers(weights[listed]),
             "errors": errors,
             "effects": short_numbers(signed_effects[listed]),
-            "shares": short_numbers(self.added.share[listed]),
+            "shares": short_numbers(self.feature_contributions.share[listed]),
             "total": len(weights),
             "nonzero": int(np.count_nonzero(weights)),
             "shown": [names[feature] for feature in self.top_features],
@@ -82,9 +82,9 @@ class FeatureEffects:
 
     def _listed_features(self) -> list[int]:
         """Features with a weight: half of them by effect, half by weight, then by effect."""
-        weights = self.added.weights
+        weights = self.feature_contributions.weights
         by_weight = np.argsort(-np.abs(weights), kind="stable")
-        by_effect = np.argsort(-self.added.spread, kind="stable")
+        by_effect = np.argsort(-self.feature_contributions.spread, kind="stable")
         # Half of the list by effect, half by weight; what is still free by effect
         n_half = MAX_LISTED_FEATURES // 2
         in_order_of_priority = [*by_effect[:n_half], *by_weight[:n_half], *by_effect]
@@ -102,8 +102,9 @@ def find_effects(subject: ReportModel) -> FeatureEffects | None:
     if weights is None:
         return None
     names = [as_text(name) for name in model_parts.feature_names(subject.names, len(weights))]
-    added = Contributions(weights, subject.features(), subject.scored.groups, names)
-    return FeatureEffects(added, subject.scored, _weight_errors(model_parts, len(weights)))
+    contributions = Contributions(weights, subject.features(), subject.scored.groups, names)
+    weight_errors = _weight_errors(model_parts, len(weights))
+    return FeatureEffects(contributions, subject.scored, weight_errors)
 
 
 def _weight_errors(model_parts: ModelParts, n_weights: int) -> Array | None:

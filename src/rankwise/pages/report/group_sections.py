@@ -71,7 +71,7 @@ def _worst_and_best(result: MetricResult, groups: Indices, max_groups: int) -> I
     n_best = max_groups // 2
     n_worst = max_groups - n_best
     n_defined = int(np.count_nonzero(~np.isnan(values)))
-    start_of_best = max(n_worst, n_defined - n_best)
+    start_of_best = max(n_worst, n_defined - n_best)  # no group twice, no NaN among the best
     best = worst_first[start_of_best : start_of_best + n_best]
     return np.concatenate([worst_first[:n_worst], best])
 
@@ -113,7 +113,7 @@ def describe_items(
     for group in selection.with_items:
         start = scored.targets.group_starts[group]
         stop = start + scored.groups.sizes[group]
-        items_of_group = scored.order[start:stop]  # the best predicted item first
+        items_of_group = scored.order[start:stop]  # `order`: by group, best predicted item first
         items = items_of_group[_shown_positions(true_rank[items_of_group])]
         section: JsonObject = {
             "total": len(items_of_group),

@@ -87,8 +87,8 @@ def _card_body(
             hint(_interval_text(result, confidence)),
             drawing,
             _list_baselines(measured),
-            _difference_to_previous(result, measured, scored.compared, confidence),
-            hint(f"{metric.meaning} {direction}{_undefined_groups(result)}."),
+            _difference_to_previous(result, measured, scored.compared_items, confidence),
+            hint(f"{metric.meaning} {direction}{_text_of_undefined_groups(result)}."),
         ]
     )
 
@@ -123,7 +123,7 @@ def _difference_to_previous(
 
     # `PairedValues` has an axis of seeds, here of length 1.
     values = {"this": result.values[None], "previous": previous_result.values[None]}
-    paired = PairedValues(values, None, None, items=compared).complete()
+    paired = PairedValues(values, labels=None, clusters=None, items=compared).complete()
     settings = ComparisonSettings(result.metric.greater_is_better, confidence=confidence)
     (comparison,) = compare_values(paired, settings).rows
     interval = ""
@@ -202,7 +202,7 @@ def _scale_end(value: float) -> str:
     return f"{value:.4g}".replace("-", "−")
 
 
-def _undefined_groups(result: MetricResult) -> str:
+def _text_of_undefined_groups(result: MetricResult) -> str:
     if not result.n_undefined:
         return ""
     n_groups = count(len(result.values), "group")

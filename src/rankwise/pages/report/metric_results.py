@@ -124,7 +124,7 @@ def _measure_metric(scored: ScoredItems, metric: Metric, confidence: float) -> M
     """Evaluate a metric; its refusal of the true scores does not prevent the page."""
     try:
         by_group = metric.by_group(scored.ranking)
-        by_group_of_items = with_error_for_shared_items(by_group, scored.compared)
+        by_group_of_items = with_error_for_shared_items(by_group, scored.compared_items)
         mean, low, high = metric.interval(by_group_of_items, confidence)
     except ValueError as error:  # the metric does not accept these true scores
         undefined = np.full(scored.groups.n_groups, np.nan)

@@ -22,9 +22,9 @@ def subtitle(model_parts: ModelParts, scored: ScoredItems) -> str:
     """Model and data in one line."""
     learner = " → ".join([*model_parts.step_names, model_parts.name])
     n_groups = scored.groups.n_groups
-    if scored.compared is not None:
-        compared_items = count(scored.compared.n_items, "item")
-        data = f"{count(n_groups, 'comparison')} of {compared_items}"
+    if scored.compared_items is not None:
+        n_compared = count(scored.compared_items.n_items, "item")
+        data = f"{count(n_groups, 'comparison')} of {n_compared}"
     elif scored.is_one_list:
         data = count(len(scored.y), "item")
     else:
@@ -41,7 +41,7 @@ def headline(scored: ScoredItems, baselines: list[Baseline]) -> str:
     if not n_pairs:
         return f"No two items of a group differ in their true score.{dropped_sentence}"
 
-    if scored.compared is not None:
+    if scored.compared_items is not None:
         pairs = f"{count(n_pairs, 'comparison')} with a winner"
     elif scored.is_one_list:
         pairs = f"{count(n_pairs, 'pair')} of items with different true scores"
@@ -94,11 +94,11 @@ def interval_hint(results: list[MetricResult], scored: ScoredItems, confidence: 
     weighting = ": each group counts the same, whereas each pair does in the sentence above"
     if "pairs" in averages:
         weighting = ""
-    if scored.compared is not None:
+    if scored.compared_items is not None:
         return (
             f"The values are means over {scored.groups.n_groups:,} comparisons of two of "
-            f"{scored.compared.n_items:,} items{weighting}. The {100 * confidence:g}% intervals "
-            "allow for comparisons that share items."
+            f"{scored.compared_items.n_items:,} items{weighting}. The {100 * confidence:g}% "
+            "intervals allow for comparisons that share items."
         )
     return (
         f"The values are means over groups{weighting}. The {100 * confidence:g}% intervals cover "

@@ -100,7 +100,7 @@ class ScoredItems:
         return Ranking(self.targets, self.scores)
 
     @cached_property
-    def compared(self) -> ComparedItems | None:
+    def compared_items(self) -> ComparedItems | None:
         """The items of each group, if groups are comparisons of two items that share items."""
         has_groups_of_two = not self.is_one_list and (self.groups.sizes == 2).all()
         if self.ids is None or not has_groups_of_two:
@@ -133,7 +133,8 @@ class ScoredItems:
         lowest_first = np.lexsort((self.y, self.scores, self.groups.codes))
         level = targets.levels.max(initial=0) - targets.levels[lowest_first]  # higher is better
 
-        # With positions as scores all gaps are at least 1, so exactly the swaps are violated.
+        # With positions as scores all differences are at least 1, the margin that `count_violated`
+        # requires, so exactly the swaps are violated.
         position_in_group = targets.place_in_group - 1.0
         n_better_below, n_worse_above = count_violated(
             position_in_group, level.astype(np.int32), targets.group_starts

@@ -51,7 +51,8 @@ def best_set_table(ranker: CalibratedRanker | None, scored: ScoredItems) -> str:
     """Sizes of best sets; empty without a calibrated ranker, or with too few held-out groups."""
     if ranker is None or scored.is_one_list:
         return ""
-    gaps = ranker.gaps_[0]  # of the first output; one for each held-out group
+    # Distance from the top score to the best item, for each held-out group; of the first output
+    gaps = ranker.gaps_[0]
     n_gaps = len(gaps)
     # n gaps are enough for levels up to n / (n + 1).
     levels = [level for level in LEVELS if level <= n_gaps / (n_gaps + 1)]
@@ -73,7 +74,8 @@ def _best_set_row(gaps: Array, level: float, scored: ScoredItems) -> list[str]:
     groups = scored.groups
     is_in_set = in_best_set(scored.scores, groups.codes, gaps, level)
     set_sizes = np.bincount(groups.codes, is_in_set)
-    # A gap is the distance from the top score of a group to its best item.
+    # A gap is the distance from the top score of a group to its truly best item. The best set has
+    # the items whose distance is at most the quantile of the gaps of held-out groups.
     gaps_of_page = held_out_gaps(scored.y, scored.scores, groups.codes)
     share_with_best = ""
     if len(gaps_of_page):

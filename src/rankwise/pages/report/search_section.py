@@ -26,7 +26,7 @@ class _MeanCurve(NamedTuple):
     error: Array
     n_units: int
 
-    def best(self, metric: Metric) -> float:
+    def best_quality(self, metric: Metric) -> float:
         """The best mean, negated for errors; −inf if the metric is undefined."""
         quality = self.mean
         if not metric.greater_is_better:
@@ -54,13 +54,13 @@ def describe_search(learner: BaseEstimator | None) -> JsonObject | None:
     mean_curves = [_average_units(curve) for curve in curves_of_search(learner)]
 
     # The chosen curve first, then the others by their best value
-    defined = [curve for curve in mean_curves if np.isfinite(curve.best(metric))]
-    defined.sort(key=lambda mean_curve: -mean_curve.best(metric))
+    defined = [curve for curve in mean_curves if np.isfinite(curve.best_quality(metric))]
+    defined.sort(key=lambda mean_curve: -mean_curve.best_quality(metric))
     defined.sort(key=lambda mean_curve: not mean_curve.curve.is_chosen)
     best_curves = defined[:MAX_CURVES]
     chosen_curve = best_curves[0]
     parameter = chosen_curve.curve.parameter
-    best_value = learner.best_params_[parameter]
+    best_value = learner.best_params_[parameter]  # of the parameter on the horizontal axis
     (best_x,) = short_numbers(best_value)
     (best_score,) = short_numbers(learner.best_score_)
     return {
@@ -80,7 +80,7 @@ def describe_search(learner: BaseEstimator | None) -> JsonObject | None:
 
 def _average_units(curve: ValidationCurve) -> _MeanCurve:
     """Average over outputs and units."""
-    by_unit = curve.by_group
+    by_unit = curve.by_group  # (n_units, n_values), of groups or folds
     if by_unit.ndim > 2:  # several outputs
         by_unit = by_unit.mean(axis=2)
     is_defined = (~np.isnan(by_unit)).any(axis=1)
@@ -93,7 +93,7 @@ def _average_units(curve: ValidationCurve) -> _MeanCurve:
 
 def _is_flat(best_curve: _MeanCurve, best_value: float) -> bool:
     """Whether all candidates of a curve are within one standard error of the best candidate."""
-    chosen = best_curve.curve.place(best_value)
+    chosen = best_curve.curve.place(best_value)  # position of the chosen value on the curve
     distance = np.abs(best_curve.mean - best_curve.mean[chosen])
     is_within_one_error = distance <= best_curve.error[chosen]
     has_several_points = len(best_curve.mean) > 1
@@ -108,6 +108,7 @@ def _unit_of(results: Mapping[str, object]) -> str:
     labels = results.get("groups")
     if labels is None:  # RankingPursuitCV
         return "held-out parts"
+    # Each group has a label of its own; folds repeat theirs.
     unit_labels = np.asarray(labels)
     is_unique = len(np.unique(unit_labels)) == len(unit_labels)
     if is_unique and results.get("cv") != "folds of edges":

@@ -64,7 +64,7 @@ class SurvivalCurve(NamedTuple):
     @property
     def median(self) -> float | None:
         """First time that at most half of the items survive; None if more survive."""
-        is_below = self.survival <= 0.5
+        is_below = self.survival <= 0.5  # the median is the first time at which it holds
         if not is_below.any():
             return None
         return float(self.times[np.argmax(is_below)])
@@ -79,7 +79,8 @@ def survival_ranking(
     """
     if isinstance(y, SurvivalGraph):
         groups = y.group_labels[y.groups]
-        return read_survival(y, predict_scores(model, X, groups), None, None)
+        scores = predict_scores(model, X, groups)
+        return read_survival(y, scores, groups=None, sample_weight=None)  # y has the groups
     array = np.asarray(as_array(y))
     if array.ndim == 2:  # columns of times and events, unless it has other numbers
         has_events = np.isin(array[:, 1:], [0, 1]).all()
@@ -87,7 +88,7 @@ def survival_ranking(
             return None
     if read_times(array) is None:
         return None
-    return read_survival(array, predict_scores(model, X, groups), groups, None)
+    return read_survival(array, predict_scores(model, X, groups), groups, sample_weight=None)
 
 
 def survival_report(

@@ -89,7 +89,7 @@ def unjudged_bounds_of_items(metric: Metric, rows: AllRows) -> Bounds | None:
 
 def _as_run_metric(metric: Metric) -> RunMetric | None:
     """The metric of a list for a metric of arrays; None if there is none with bounds."""
-    name_and_cutoff, _, _ = metric.name.partition("(")
+    name_and_cutoff, _, _ = metric.name.partition("(")  # of "ndcg@10(gain=linear)"
     kind, _, _ = name_and_cutoff.partition("@")
     options = dict(metric.options)
     has_other_options = not options.keys() <= OPTIONS
