@@ -64,7 +64,7 @@ def weights_or_ones(weight: Array | None, n_items: int) -> Array:
 
 def row_factors(factors: Array, V: Array) -> Array:
     """Factors of the rows of V in a shape that multiplies V: a column if V is a matrix."""
-    if V.ndim == 1:
+    if V.ndim == 1:  # a number for each row, else a row of V
         return factors
     return factors[:, None]  # broadcasts over the columns of V
 

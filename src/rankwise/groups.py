@@ -178,7 +178,7 @@ def indices_by_group(codes: Numbers) -> list[Indices]:
 
 def group_sums(values: Numbers | None, codes: Indices, n_groups: int) -> Array:
     """Sum of the values of each code in float64; number of items if `values` is None."""
-    if values is None or values.ndim == 1:
+    if values is None or values.ndim == 1:  # without values: the number of items
         sums = np.bincount(codes, weights=values, minlength=n_groups)
         return sums.astype(np.float64, copy=False)
     return _column_sums(values, codes, n_groups, None)

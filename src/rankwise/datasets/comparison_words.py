@@ -207,7 +207,7 @@ def _outcomes_of_letters(words: Sequence[str]) -> dict[str, int]:
 
 def _outcomes_of_numbers(numbers: set[float]) -> dict[float, int]:
     """Return the meaning of the numbers of a column; empty if they have none."""
-    has_only_zeros = numbers <= {0.0}
+    has_only_zeros = numbers <= {0.0}  # a lost game or a tie
     if has_only_zeros:
         return {}
     for outcome_of_number in _NUMBER_CODES:

@@ -494,6 +494,7 @@ def _is_number_for_result(words: list[str], is_item: NDArray[np.bool_]) -> NDArr
     outcomes = np.array(comparison_words.outcomes_of_words(words), dtype=object)
     all_name_items = is_item[is_number].all()
     all_have_meaning = None not in outcomes[is_number]
+    # A column is read in one way: if one number is no item, all numbers are results.
     if all_name_items or not all_have_meaning:
         return np.zeros(len(words), dtype=bool)
     return is_number

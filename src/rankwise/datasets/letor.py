@@ -394,7 +394,7 @@ class _GrowingArray:
         """Append values; the buffer is an eighth longer than needed."""
         start = self._length
         self._length += len(values)
-        if self._length > len(self._buffer):
+        if self._length > len(self._buffer):  # leave room for more, so that few calls copy
             self._buffer.resize(self._length + self._length // 8, refcheck=False)
         self._buffer[start : self._length] = values
 

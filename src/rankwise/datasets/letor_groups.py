@@ -74,7 +74,7 @@ class QidGroups:
         Without qids the labels are the codes from group sizes, or None without group sizes.
         """
         if not self._qids:
-            has_group_sizes = codes[0] >= 0
+            has_group_sizes = codes[0] >= 0  # else -1 in all rows
             if has_group_sizes:
                 return codes
             return None

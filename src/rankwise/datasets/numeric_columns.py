@@ -70,7 +70,7 @@ def column_matrix(
     X = np.empty((n_rows, len(features)), order="F")
     for feature, position in enumerate(features):
         numbers = number_column(table, position, columns[position], "feature")
-        values = X[:, feature]
+        values = X[:, feature]  # a view, which the next line fills
         np.add(numbers.to_numpy(), 0.0, out=values)  # minus zero is zero
         are_small = values.min() > -MAX_EXACT_INTEGER and values.max() < MAX_EXACT_INTEGER
         if not are_small:  # also if a value is NaN

@@ -138,8 +138,9 @@ def _hash_sums_of_table(table: pa.Table) -> Hashes:
 def _hash_sums_of_matrix(X: Array | csr_matrix) -> Hashes:
     """Return the sum of the cells' hashes in each row; columns are identified by position."""
     n_rows, n_columns = X.shape
+    # The hash of a row is the sum of the hashes of its cells, each times a factor of the column.
     column_numbers = np.arange(1, n_columns + 1, dtype=np.uint64)
-    factor_of_column = _mix_bits(column_numbers) | np.uint64(1)  # odd
+    factor_of_column = _mix_bits(column_numbers) | np.uint64(1)  # odd: a product keeps all bits
     sums = np.zeros(n_rows, dtype=np.uint64)
     for start in range(0, n_rows, _BLOCK_ROWS):
         rows = slice(start, start + _BLOCK_ROWS)
@@ -171,7 +172,7 @@ def _text_hashes(texts: Sequence[str]) -> Hashes:
 def _text_hash(text: str) -> np.uint64:
     """Return an odd 64-bit hash of a text."""
     digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
-    return np.uint64(int.from_bytes(digest) | 1)  # odd
+    return np.uint64(int.from_bytes(digest) | 1)  # odd, so that a product with it keeps all bits
 
 
 def _bits_of_floats(values: ArrayLike) -> Hashes:
@@ -183,7 +184,7 @@ def _bits_of_floats(values: ArrayLike) -> Hashes:
 
 def _mix_bits(values: Hashes) -> Hashes:
     """Mix the bits of each number, as the last step of the generator splitmix64 does."""
-    # the finalizer of splitmix64
+    # the finalizer of splitmix64: similar numbers become unrelated ones
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return values ^ (values >> np.uint64(31))

@@ -251,6 +251,7 @@ def join_teams(first: TeamColumn, second: TeamColumn) -> Sides:
 
 def _number_teams(column: TeamColumn, number_of_team: dict[Team, int]) -> Indices:
     """Return the number of the team of each row; new teams are added to `number_of_team`."""
+    # a team without a number gets the next one, in the dictionary of the caller
     distinct_codes, code_position = np.unique(column.codes, return_inverse=True)
     numbers = []
     for code in distinct_codes:

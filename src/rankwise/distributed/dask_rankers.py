@@ -510,7 +510,10 @@ class RankSVM(LazyModel):
 
         # Here the loss is a function of the weights: their "features" are the identity.
         identity = sp.identity(feature_map.n_features, format="csr")
-        objective = Objective(identity, loss, 0.0, loss.magnitude, loss.n_items)  # at no alpha yet
+        # alpha is set by solve_path
+        objective = Objective(
+            identity, loss, alpha=0.0, magnitude=loss.magnitude, n_items=loss.n_items
+        )
         (solution,) = pairwise_ranker.solve_path(
             self,
             objective,
@@ -619,7 +622,7 @@ def _make_block_objective(
     loss = make_loss(graph)
     if loss.graph.n_pairs == 0:
         return None
-    return make_objective(feature_map.transform(block.X), loss, 0.0)
+    return make_objective(feature_map.transform(block.X), loss, alpha=0.0)
 
 
 class _BlockSummary(NamedTuple):
@@ -648,6 +651,7 @@ def _summarize(objective: Objective | None) -> _BlockSummary | None:
 
 def _weighted_terms(objective: Objective, w: Array) -> tuple[Any, ...]:
     """On a worker: return loss, gradient and the sums of the plane, times the pairs' weight."""
+    # times the weight of the pairs of the block, so that the sum over blocks is that of all pairs
     iterate = objective.at(w)
     total_weight = objective.loss.total_weight
     value_gradient_and_plane = (iterate.loss.value, iterate.loss_gradient, *iterate.loss.plane)
@@ -656,6 +660,7 @@ def _weighted_terms(objective: Objective, w: Array) -> tuple[Any, ...]:
 
 def _weighted_hessian_product(objective: Objective, w: Array, v: Array) -> Array:
     """On a worker: return the product of the Hessian with v, times the pairs' weight."""
+    # W Rᵀ H R v with R: features, H: Hessian of the loss in the scores, W: weight of all pairs
     loss_at_w = objective.loss.at(objective.scores(w))
     product_of_scores = loss_at_w.hessian_product(objective.scores(v))
     product_of_weights = objective.derivative_in_weights(product_of_scores)

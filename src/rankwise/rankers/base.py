@@ -320,7 +320,7 @@ class KernelModel(RankerMixin, BaseEstimator):
             self.basis_indices_ = features.basis
 
     def _store_effects(self, effects: tuple[Array, Array]) -> None:
-        self.nuisance_coef_, self.nuisance_se_ = effects
+        self.nuisance_coef_, self.nuisance_se_ = effects  # and standard errors
         self.nuisance_names_ = list(self._nuisance_names)
 
     def _store_coefficients(self, columns: Array) -> None:
@@ -329,7 +329,7 @@ class KernelModel(RankerMixin, BaseEstimator):
         has_one_output = not self.output_shape_
         if has_one_output:
             coefficients = columns[:, 0].copy()
-        elif is_linear:
+        elif is_linear:  # coef_ has a row for each output, as in scikit-learn
             coefficients = np.ascontiguousarray(columns.T)
         else:
             coefficients = np.ascontiguousarray(columns)

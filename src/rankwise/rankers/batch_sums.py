@@ -195,7 +195,8 @@ class BatchSums:
         n_rows_of_closed: dict[Hashable, int] = {}  # groups of which no later batch may have rows
         moments_of_groups: dict[Hashable, GroupMoments] = {}  # for pairs with rows of other batches
         for name, group_rows in rows_by_group.items():
-            # may later batches have rows of this group?
+            # May later batches have rows of this group? If rows are sorted by group, only groups at
+            # the edges of the batch have rows in other batches.
             is_at_edge = group_rows[0] == 0 or group_rows[-1] == last_row
             stays_open = may_split_groups and (is_at_edge or not is_sorted)
             weighted_rows = _rows_of_positive_weight(target, group_rows)
@@ -478,6 +479,7 @@ class BatchSums:
     def _close_groups(self, n_rows_of_groups: dict[Hashable, int]) -> None:
         """Drop the moments of groups, and store their number of rows of positive weight."""
         for name, n_rows in n_rows_of_groups.items():
+            # of a closed group only the number of rows is kept
             group = self._open_groups.pop(name, None)
             if group is not None:  # includes rows of earlier batches
                 n_rows = group.n_items

@@ -478,7 +478,7 @@ class CoRankRLS(HoldOutMixin, RankerMixin, BaseEstimator):
         kernel = view.make_kernel()
         columns = view_columns(view, n_features, names)
         has_basis = view.n_basis is not None or not isinstance(view.basis, str)
-        if kernel.is_linear and not has_basis:
+        if kernel.is_linear and not has_basis:  # the columns are the features
             n_columns = n_features if columns is None else len(columns)
             return ColumnFeatures(columns, n_columns)
         n_basis = view.n_basis if has_basis else default_size
@@ -557,7 +557,7 @@ class CoRankRLSPath:
             The fitted estimator.
         """
         model = copy.copy(self.template)
-        model.alpha = float(self.alphas[alpha])
+        model.alpha = float(self.alphas[alpha])  # alpha and nu are positions in the grid
         model.nu = float(self.nus[nu])
         model.view_coef_ = [coef[..., nu, alpha].copy() for coef in self.view_coef]
         return model

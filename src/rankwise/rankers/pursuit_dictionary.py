@@ -61,7 +61,7 @@ def choose_functions(
             return CandidateFunctions(np.arange(n_features), are_columns=True)
         if dictionary == "scored":
             return CandidateFunctions(scored)
-        return CandidateFunctions(rows)
+        return CandidateFunctions(rows)  # "items": a kernel function at each training row
     if isinstance(dictionary, numbers.Integral):
         n_functions = min(check_int("dictionary", dictionary, least=1), len(rows))
         random_rows = rng.choice(rows, size=n_functions, replace=False)

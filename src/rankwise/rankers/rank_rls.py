@@ -472,6 +472,7 @@ class RankRLS(PathModel):
             )
         # all outputs for each distinct alpha; of these each output takes its own alpha
         distinct_alphas, alpha_index = np.unique(alphas, return_inverse=True)
+        # (n_alphas, n_coefficients, n_outputs)
         coefficients = self._learn(loss, features, distinct_alphas, overwrite=overwrite)
         columns = [coefficients[alpha_index[k], :, k] for k in range(n_outputs)]
         return np.stack(columns, axis=1)
@@ -564,7 +565,7 @@ class RankRLSTask(HoldOutTask):
     @cached_property
     def features(self) -> SolverInput:
         """Features or kernel matrix of all items, which no step of the search overwrites."""
-        if self.refits:
+        if self.refits:  # by iterations, which read the columns of X
             return make_solver_input(self.learner.make_kernel(), self._X, "iterative")
         return self._direct_features
 
@@ -655,7 +656,8 @@ class RankRLSTask(HoldOutTask):
                 f"leave-pair-out needs at least {FEWEST_FOR_PAIRS} items, got {n_items}: "
                 "without two of them at least one pair must be left to train on."
             )
-        # eigenvectors and eigenvalues of the kernel matrix of all items
+        # eigenvectors and eigenvalues of the kernel matrix of all items; a function returns those
+        # without centering, if they are needed
         spectrum = self._spectrum(centered=beta == 0)
         output_columns = y.reshape(n_items, -1)
         return HeldOutPairs(spectrum, output_columns, beta, lambda: self._spectrum(centered=False))

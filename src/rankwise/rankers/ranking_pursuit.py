@@ -273,8 +273,10 @@ class RankingPursuit(HoldOutMixin, RankerMixin, BaseEstimator):
         holds_out = self.n_iter_no_change is not None
         if isinstance(target, Preferences) and self.views is None and not holds_out:
             if target.graph.has_relevance:
-                one_output("RankingPursuit", target.graph.y)
+                one_output("RankingPursuit", target.graph.y)  # refuses several
             return self._fit_checked_target(X, target.graph)
+
+        # several views and validation need the scores of items, which graphs of pairs do not have
         relevance = split_unscored_of_one_output("RankingPursuit", target, X.shape[0])
         validation_items = None
         if holds_out:
@@ -468,7 +470,7 @@ class RankingPursuit(HoldOutMixin, RankerMixin, BaseEstimator):
                 self.beta,
             )
         with np.errstate(over="ignore", invalid="ignore"):
-            mean_square = loss.at_zero
+            mean_square = loss.at_zero  # the loss of a model whose scores are all 0
         if not 0 < mean_square < np.inf and loss.target.any():
             raise ValueError(
                 f"the mean square of the scores or magnitudes is {mean_square:g}; multiply all of "

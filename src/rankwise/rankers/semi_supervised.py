@@ -134,7 +134,7 @@ class PartialPreferences(PartialTarget):
 
     def without(self, test_items: Indices) -> PartialPreferences:
         """Drop rows by their positions in `scored`."""
-        is_train = np.ones(len(self.scored), dtype=bool)
+        is_train = np.ones(len(self.scored), dtype=bool)  # of the scored rows, as are test_items
         is_train[test_items] = False
         graph = self.graph.subset(np.flatnonzero(is_train))
         return replace(self, scored=self.scored[is_train], graph=graph)
@@ -155,8 +155,8 @@ def split_isolated(
             f"y is a {type(graph).__name__} without groups, which does not say which unscored rows "
             "are compared; build it with the groups of all rows, or pass agreement=PairGraph(...)."
         )
-    check_graph(graph, n_items, {})
-    is_in_pair = graph.degrees > 0
+    check_graph(graph, n_items, options={})
+    is_in_pair = graph.degrees > 0  # counts as scored
     scored = np.flatnonzero(is_in_pair)
     return PartialPreferences(
         scored=scored,
@@ -224,6 +224,6 @@ def check_agreement(agreement: PreferenceGraph, n_items: int) -> None:
         raise TypeError(
             f"agreement is a {type(agreement).__name__}; expected a graph such as PairGraph."
         )
-    check_graph(agreement, n_items, {})
+    check_graph(agreement, n_items, options={})
     if not agreement.n_pairs:
         raise ValueError("agreement has no pairs; omit it, or pass pairs of rows.")

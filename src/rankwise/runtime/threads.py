@@ -62,6 +62,7 @@ def read_fixed_threads(environment: Mapping[str, str]) -> int | None:
     """The smallest number of threads that environment variables set; None if none is set."""
     numbers = []
     for variable in THREAD_VARIABLES:
+        # "4,2" is 4 threads, each of which may start 2
         first_level = environment.get(variable, "").partition(",")[0].strip()
         if first_level.isdecimal() and int(first_level) > 0:
             numbers.append(int(first_level))
@@ -162,7 +163,7 @@ def _limit_pools(user_limits: list[PoolLimit], limit: int | None) -> None:
 def _forget_other_threads() -> None:
     """In a forked process, drop the limits of threads that only exist in the parent process."""
     try:
-        this_thread = threading.get_ident()
+        this_thread = threading.get_ident()  # the only one of a forked process
         _workers.intersection_update({this_thread})
         missing_threads = _blas_requests.keys() - {this_thread}
         for thread in missing_threads:
