@@ -251,7 +251,8 @@ def _average_losses(losses: Array) -> _AverageLosses:
 
     The units of the standard error are the groups, or the repeats if only one group has a value.
     """
-    _, n_repeats, _ = losses.shape
+    # Independent units are the groups, or the repeats if only one group has values.
+    _, n_repeats, _ = losses.shape  # (n_columns, n_repeats, n_groups)
     group_has_value = ~np.isnan(losses).all(axis=(0, 1))
     n_groups_with_value = int(group_has_value.sum())
     if n_groups_with_value > 1:
@@ -283,7 +284,7 @@ def with_permuted_column(X: MatrixLike, j: int, order: Indices) -> MatrixLike:
     frame = narwhals_frame(X)
     if frame is not None:
         name = frame.columns[j]
-        permuted_column = frame[name][order].alias(name)
+        permuted_column = frame[name][order].alias(name)  # replaces the column of this name
         return frame.with_columns(permuted_column).to_native()
     columns_before = X[:, :j]
     permuted = X[:, [j]][order]

@@ -68,7 +68,7 @@ class ModelParts(NamedTuple):
     def feature_names(self, names: list[str] | None, n_features: int) -> list[str]:
         """Return names of the learner's features, from the names of the columns of X."""
         if self.steps is not None:
-            # a step without get_feature_names_out, or one that was fitted with other names
+            # Errors of a step without get_feature_names_out, or fitted with other names
             with suppress(AttributeError, ValueError):
                 return [str(name) for name in self.steps.get_feature_names_out(names)]
         return name_columns(names, n_features)

@@ -185,7 +185,8 @@ def pair_contributions(
     order_with_exchanged_pair[group.positions] = group.positions[::-1]
 
     def difference_of_scores(own_columns: frozenset[int]) -> float:
-        # First minus second score, if both items exchange their values in all other columns
+        # Score of the first minus that of the second item, if both keep their values in these
+        # columns and exchange them in all others
         mixed_rows = rows
         for j in differing_columns:
             if j not in own_columns:
@@ -234,6 +235,7 @@ def _select_group_of_pair(
             f"rows {first} and {second} are in different groups, and scores of different groups "
             "cannot be compared; pass two rows of one group."
         )
+    # Scores may depend on the whole group, so keep all of its rows
     rows_of_group = np.flatnonzero(codes == codes[first])
     positions = np.searchsorted(rows_of_group, [first, second])
     return _GroupOfPair(take_rows(X, rows_of_group), codes[rows_of_group], positions)

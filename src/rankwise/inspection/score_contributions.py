@@ -74,6 +74,7 @@ class Contributions:
         ndarray of shape (n_selected_items, n_selected_columns)
             Contributions.
         """
+        # weight · (feature − mean of the feature in the group of the item)
         means = self.means[self.groups.codes[items]]
         centered = self.X[items][:, columns] - means[:, columns]
         return np.asarray(self.weights[columns] * dense_rows(centered))
@@ -87,6 +88,7 @@ class Contributions:
     @cached_property
     def spread(self) -> Array:
         """Standard deviation of the contributions of each column inside groups."""
+        # Standard deviation of the contributions of each feature within groups
         n_items = len(self.groups.codes)
         if sp.issparse(self.X):
             # Σ (x − mean)² = Σ x² − Σ n_g mean_g², which keeps the matrices sparse
@@ -184,7 +186,7 @@ def contributions(
         )
     features = parts.features(X, groups)
     encoded_groups = encode_groups(groups, features.shape[0])
-    first_step = model
+    first_step = model  # it knows the columns of X
     if parts.steps is not None:
         first_step = parts.steps
     column_names = input_columns(first_step, X)
@@ -204,7 +206,7 @@ def contributions(
     features_to_columns = sp.csr_array(
         (weights, (np.arange(n_features), column_of_feature)), (n_features, n_columns)
     )
-    contributions_of_columns = features @ features_to_columns
+    contributions_of_columns = features @ features_to_columns  # they have weights of 1
     return Contributions(
         weights=np.ones(n_columns),
         X=contributions_of_columns,

@@ -353,6 +353,7 @@ def _delong_error(
         n_clusters_of_class = len(np.unique(clusters_of_class))
         if n_clusters_of_class < 2:
             return float("nan")
+        # The AUC is the mean placement of either class
         deviations = placement[in_class] - area_under_curve
         cluster_sums = np.bincount(clusters_of_class, deviations, n_clusters) / in_class.sum()
         correction = n_clusters_of_class / (n_clusters_of_class - 1)

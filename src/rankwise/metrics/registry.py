@@ -242,7 +242,7 @@ def _parse_metric(name: str) -> Metric:
     if trec_eval_name is not None:  # "ndcg_cut_10" for "ndcg(gain=linear)@10"
         word = trec_eval_name["word"]
         normalized = f"{_TREC_EVAL_WORDS.get(word, word)}@{trec_eval_name['k']}"
-    parts = _NAME.fullmatch(normalized)
+    parts = _NAME.fullmatch(normalized)  # word(options)@k
     if parts is None:
         raise _unknown_metric(name, name.strip().lower(), normalized)
     word = _ALIASES.get(parts["word"], parts["word"])

@@ -73,7 +73,7 @@ def get_run_metric(metric: RunMetricName) -> RunMetric:
     if isinstance(metric, RunMetric):
         return metric
     text = str(metric).strip().replace(" ", "")
-    match = _NAME.fullmatch(text)
+    match = _NAME.fullmatch(text)  # name(options)@cutoff
     kind = None
     if match is not None:
         kind = KINDS.get(match["name"].lower().replace("_", ""))

@@ -95,7 +95,7 @@ def items_of_groups(items: ArrayLike, groups: Groups) -> ComparedItems:
             f"{groups.sizes[group]} rows; omit items."
         )
     codes = np.unique(labels.astype(str), return_inverse=True)[1]
-    items_of_group = codes[groups.order].reshape(-1, 2)
+    items_of_group = codes[groups.order].reshape(-1, 2)  # each group has two rows
     first = items_of_group[:, 0]
     second = items_of_group[:, 1]
     is_same_item = first == second

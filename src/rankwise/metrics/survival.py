@@ -56,6 +56,7 @@ class SurvivalRanking:
     def count_pairs(self) -> PairCounts:
         """Pairs of each group."""
         graph = self.graph
+        # Each pair counts once, at its loser, with the factor of the loser
         as_loser, _ = graph.count_pairs(self.score, graph.groups, self.loser_factor)
         return as_loser.sum_by(graph.groups, graph.n_groups)
 
@@ -74,9 +75,9 @@ class SurvivalRanking:
         # The loser of a pair is the item with the earlier event
         factor = np.ones(graph.n_items)
         is_counted = graph.event.copy()
-        if tau is not None:
+        if tau is not None:  # only pairs whose earlier event is before tau
             is_counted &= graph.time < tau
-        if ipcw is not None:
+        if ipcw is not None:  # weights by the inverse probability of censoring
             training_times = read_times(ipcw)
             if training_times is None:
                 raise ValueError("ipcw: expected times and events, as y_true has them.")
@@ -175,8 +176,9 @@ def kaplan_meier(time: ArrayLike, event: ArrayLike) -> tuple[Array, Array]:
     times, events = check_survival(time, event)
     has_time = ~np.isnan(times)
     event_times, n_events = np.unique(times[events], return_counts=True)
-    n_before = np.searchsorted(np.sort(times[has_time]), event_times)
-    n_at_risk = has_time.sum() - n_before
+    n_earlier = np.searchsorted(np.sort(times[has_time]), event_times)
+    n_at_risk = has_time.sum() - n_earlier
+    # Kaplan-Meier: product of the shares that survive each event time
     survival = np.cumprod(1 - n_events / n_at_risk)
     return np.append(0.0, event_times), np.append(1.0, survival)
 
@@ -232,6 +234,7 @@ def jackknife_concordance(ranking: SurvivalRanking) -> Concordance:
 
     Units without pairs are left out.
     """
+    # Pairs of each item in which its event is the earlier one (loser), or the later one (winner)
     graph = ranking.graph
     as_loser, as_winner = graph.count_pairs(ranking.score, graph.groups, ranking.loser_factor)
     n_pairs = as_loser.total.sum()
@@ -248,14 +251,14 @@ def jackknife_concordance(ranking: SurvivalRanking) -> Concordance:
 
     # Share of errors without each unit that has pairs
     has_pairs = pairs_of_unit > 0
-    pairs_without = n_pairs - pairs_of_unit[has_pairs]
-    errors_without = n_errors - errors_of_unit[has_pairs]
-    error_without = np.full(len(pairs_without), np.nan)
-    np.divide(errors_without, pairs_without, out=error_without, where=pairs_without > 0)
+    n_pairs_without = n_pairs - pairs_of_unit[has_pairs]
+    n_errors_without = n_errors - errors_of_unit[has_pairs]
+    share_without = np.full(len(n_pairs_without), np.nan)
+    np.divide(n_errors_without, n_pairs_without, out=share_without, where=n_pairs_without > 0)
 
-    # Their squares sum to the jackknife variance (n − 1) / n · Σ (mean − value)²
-    n_units = max(len(error_without), 1)
-    deviations = np.sqrt((n_units - 1) / n_units) * (error_without.mean() - error_without)
+    # Squares of these deviations sum to the jackknife variance (n − 1) / n · Σ (mean − share)²
+    n_units = max(len(share_without), 1)
+    deviations = np.sqrt((n_units - 1) / n_units) * (share_without.mean() - share_without)
     concordance = np.nan
     if n_pairs > 0:
         concordance = 1 - n_errors / n_pairs
@@ -264,7 +267,7 @@ def jackknife_concordance(ranking: SurvivalRanking) -> Concordance:
 
 def concordance_error(ranking: SurvivalRanking) -> float | None:
     """Standard error of the concordance of one list; None if there are several groups."""
-    if ranking.graph.n_groups > 1:
+    if ranking.graph.n_groups > 1:  # the error follows from the values of the groups
         return None
     deviations = jackknife_concordance(ranking).deviations
     variance = deviations @ deviations

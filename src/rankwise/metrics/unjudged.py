@@ -115,7 +115,9 @@ class Bounds:
     @property
     def n_unjudged_of_loser(self) -> int:
         """Unjudged documents among the first k of the run that is behind."""
-        if len(self.n_unjudged_by_run) > 1 and self.zero < 0.0:
+        # self.zero: first minus second run, if no unjudged document is relevant
+        first_loses = len(self.n_unjudged_by_run) > 1 and self.zero < 0.0
+        if first_loses:
             return self.n_unjudged_by_run[0]
         return self.n_unjudged_by_run[-1]
 
@@ -329,8 +331,9 @@ def bounds_of_runs(
 
 def _query_problem(query: RankedQuery, metric: RunMetric, n_grades: int) -> UnjudgedQuery:
     """Return the value of a query as a function of the unknown grades."""
+    # How the metric depends on unknown grades determines the kind of problem
     if metric.kind == "ndcg":
-        gains = np.arange(n_grades + 1.0)
+        gains = np.arange(n_grades + 1.0)  # of the grades 0 … n_grades
         if metric.gain == "exponential":
             gains = np.exp2(gains) - 1.0
         return ndcg_query(query, metric.k, gains)

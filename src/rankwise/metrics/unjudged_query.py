@@ -45,7 +45,7 @@ class RankedQuery(NamedTuple):
 
     def unjudged(self) -> list[str]:
         """Return the retrieved documents without a judgment."""
-        documents: dict[str, None] = {}
+        documents: dict[str, None] = {}  # an ordered set
         for ranking in self.rankings:
             documents.update(dict.fromkeys(ranking))
         return [name for name in documents if name not in self.judgments]

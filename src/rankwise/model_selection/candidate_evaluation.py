@@ -197,7 +197,7 @@ class CrossValidationResult:
             The scheme.
         """
         scheme = self.scheme
-        if scheme.startswith("folds"):
+        if scheme.startswith("folds"):  # such as "10 folds of groups"
             scheme = f"{self.n_folds} {scheme}"
         if self.refits:
             return f"{scheme}, refitted for each"
@@ -372,8 +372,9 @@ def evaluate_candidates(
 
 def by_row(task: HoldOutTask, scores: Array) -> Array:
     """Arrange held-out scores of items by the rows of X, nan for rows without a score."""
-    if task.rows is None:
+    if task.rows is None:  # all rows of X are items
         return scores
+    # Rows without y are no items and have no score
     scores_of_rows = np.full((task.n_rows, *scores.shape[1:]), np.nan)
     scores_of_rows[task.rows] = scores
     return scores_of_rows

@@ -239,7 +239,7 @@ def _read_wide(frame: CompareInput, arm: str | None) -> PairedValues:
     """Read a frame with one column per ranker, or with one row per ranker."""
     columns = _columns_of(frame)
     row_names = _index_names(frame)
-    rows_are_rankers = _index_title(frame) in ARM_NAMES
+    rows_are_rankers = _lowercase_name_of_index(frame) in ARM_NAMES
     if arm is None:
         arm = _column_of_ranker_names(columns)
     if arm is not None:
@@ -306,7 +306,7 @@ def _index_names(frame: CompareInput) -> list[str] | None:
     return names
 
 
-def _index_title(frame: CompareInput) -> str:
+def _lowercase_name_of_index(frame: CompareInput) -> str:
     """Name of the index of a pandas frame in lower case."""
     index = getattr(frame, "index", None)
     return str(getattr(index, "name", "")).lower()

@@ -243,6 +243,7 @@ def resolve_cv(
         raise ValueError(
             f"cv={cv!r} is unknown; use 'auto', '{PAIR}', None, a number of folds or a splitter."
         )
+    # name: what is held out in turn: a pair, a group, or a fold of groups, of items or of edges
     if cv == "auto":
         name, cv = _auto_cv(task, metrics)
     elif isinstance(cv, str):
@@ -280,6 +281,7 @@ def _check_metrics(metrics: Sequence[Metric], graph: PreferenceGraph) -> None:
 def splits_a_group(folds: Folds, graph: PreferenceGraph) -> bool:
     """Whether items of one group are in different folds, as with a KFold of items."""
     fold = fold_of_item(folds, graph.n_items)
+    # The fold of one item of each group; another item may be in another fold
     one_fold_of_group = np.zeros(graph.n_groups, dtype=np.intp)
     one_fold_of_group[graph.groups] = fold
     is_in_other_fold = fold != one_fold_of_group[graph.groups]
@@ -290,7 +292,7 @@ def _auto_cv(task: CrossValidatedTask, metrics: Sequence[Metric]) -> tuple[str, 
     """Scheme of cv="auto", and the number of folds or None."""
     graph = task.graph
     n_folds = EXACT_FOLDS
-    if task.refits:
+    if task.refits:  # for each fold, so fewer folds
         n_folds = REFIT_FOLDS
     if graph.hold_out_unit == "edges" and _is_mostly_connected(graph):
         return EDGES, min(n_folds, max(2, graph.n_pairs))

@@ -335,7 +335,7 @@ def signed_rank_p(difference: Array) -> float:
     # Exact distribution of the sum of positive ranks, if each sign is a fair coin
     probability_of_sum = np.zeros(total + 1)
     probability_of_sum[0] = 1.0
-    for rank in doubled_ranks:
+    for rank in doubled_ranks:  # positive: the sum rises by the rank; negative: it stays
         probability_of_sum[rank:] += probability_of_sum[:-rank].copy()
         probability_of_sum *= 0.5
     distance_from_mean = np.abs(2 * np.arange(total + 1) - total)

@@ -153,6 +153,7 @@ def permutation_test(
     rng = check_random_state(random_state)
     best_scores = []
     for orders in _permutations(task.graph.groups, n_permutations, chunk_size, rng):
+        # (n_alphas, n_permutations · n_outputs)
         by_output = mean_scores_of(orders).reshape(n_alphas, -1, n_outputs)
         best_scores.append(_best_over_alphas(by_output.mean(axis=2), metric))
     all_scores = np.concatenate(best_scores)

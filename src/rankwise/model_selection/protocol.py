@@ -129,6 +129,7 @@ class CandidateTask(ABC):
         """
         axes = {}
         for name in self.parameters:
+            # Values of the user, default values for None, otherwise the value of the learner
             requested = values.get(name, [getattr(self.learner, name)])
             if requested is None:
                 axes[name] = self.default_values(name)

@@ -362,7 +362,7 @@ class LeftOutByRefits(LeftOut):
 
     @cached_property
     def _scores_by_model(self) -> Array:
-        models = [*self.members, self.model]
+        models = [*self.members, self.model]  # index −1 is the model of all data
         return np.stack([predict_items(model, self.X, self.groups) for model in models])
 
 
@@ -374,6 +374,7 @@ def row_blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
 
 def exact_ranker(model: BaseEstimator) -> RankRLS | None:
     """The RankRLS inside a fitted Pipeline or search; None for other rankers."""
+    # Models of a RankRLS without a unit are exact without refits
     ranker = final_estimator(model)
     ranker = getattr(ranker, "best_estimator_", ranker)
     if isinstance(ranker, RankRLS):

@@ -154,6 +154,7 @@ def joint_quantile(spread: CovarianceRoot, lists: Indices, confidence: float) ->
     Intervals of differences with this half width in standard errors hold simultaneously. The
     quantile is simulated; for more than 300 items it is Bonferroni's, which is slightly larger.
     """
+    # Quantile for intervals of all differences inside the lists at once; lists: list of each item
     items_of_lists = indices_by_group(lists)
     n_pairs = sum(len(items) * (len(items) - 1) // 2 for items in items_of_lists)
     if len(lists) > JOINT_LIMIT or n_pairs == 0:  # too many items to simulate
