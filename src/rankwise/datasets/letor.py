@@ -293,7 +293,7 @@ class _LetorReader:
             for block in parse_blocks(path, self.n_features, self.zero_based, largest_value):
                 codes = groups.codes(block)
                 is_first_row_known = n_rows == 0 and block.n_rows > 0
-                if is_first_row_known:
+                if is_first_row_known:  # it shows whether the file has qids
                     size_file = self._read_size_file(file_number, has_qids=bool(groups.has_qids))
                 if size_file is not None:
                     codes_in_file = size_file.group_of_rows(path, n_rows, n_rows + block.n_rows)

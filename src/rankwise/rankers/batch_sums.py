@@ -425,7 +425,8 @@ class BatchSums:
         graph_target = target
         if n_outputs == 1:
             graph_target = replace(target, y=y[:, 0])
-        # over pairs: the Gram matrix Rᵀ L R of the features, and Rᵀ d
+        # Sums over pairs: Rᵀ L R and Rᵀ d. R: features, L: Laplacian of the graph of pairs, d: its
+        # divergence (of each row, by how much it is preferred to the others)
         graph = ScoreGraph(graph_target, **self._options)
         with np.errstate(over="ignore", invalid="ignore"):
             gram, moment = graph.system(X, graph.divergence.reshape(y.shape))
@@ -433,7 +434,7 @@ class BatchSums:
             raise ValueError("the squares of some features overflow; scale the features.")
         pair_sums = WeightedSums(gram, moment, graph.total_weight, graph.n_pairs)
 
-        # over single rows, for regression on their scores: Rᵀ D R and Rᵀ D y
+        # Sums over single rows, for regression on their scores: Rᵀ D R and Rᵀ D y. D: weights
         weight = weights_or_ones(target.weight, n_rows)
         total_weight = float(weight.sum())
         if self.beta == 0:  # no regression

@@ -606,7 +606,8 @@ class CoTask(HoldOutTask):
         advice = "give the views fewer columns or a smaller n_basis, linear ones, too"
         check_matrix_fits(n_features, n_features, "the stacked system of all views", advice)
 
-        # of the features R of each view: Rᵀ L R and the right side Rᵀ d, over the total weight
+        # of each view: Rᵀ L R and the right side Rᵀ d, over the total weight of the pairs
+        # R: features of the view, L: Laplacian of the pairs, d: their divergence
         X_scored = self._X[self.target.scored]
         gram_of_views = []
         right_side_of_views = []

@@ -183,6 +183,8 @@ def choose_search(search: str, dictionaries: list[Dictionary]) -> str:
 
 
 def _default_search(n_views: int, have_same_items: bool) -> str:
+    # the most thorough search that is not too slow: "pairs" tries all pairs of functions, "all" all
+    # combinations of more, and "shared" the same item in all views
     if n_views == 2:
         return "pairs"
     if have_same_items:

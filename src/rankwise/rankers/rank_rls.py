@@ -641,6 +641,7 @@ class RankRLSTask(HoldOutTask):
     @property
     def has_pairs(self) -> bool:
         """Whether all is one list in which every two are a pair, without weights or nuisance."""
+        # whether there is a shortcut for leave-pair-out
         is_plain = self.graph.item_weights is None and self.loss.nuisance is None
         return self.graph.is_complete and is_plain  # complete: it has all pairs of items
 

@@ -128,6 +128,7 @@ class OutputsTask(HoldOutTask):
         learner = self.learner
         # fitted attributes that all outputs share; those with an axis of outputs are set below
         vars(learner).update(vars(path_of_first_output.model(0)))
+        # coefficients: (n_alphas, n, n_outputs); of the first alpha a column (n, 1) per output
         columns_of_first_alpha = list(coefficients[0].T[:, :, None])
         self._store_outputs(learner, columns_of_first_alpha)
         return type(path_of_first_output)(learner, alphas, coefficients)
