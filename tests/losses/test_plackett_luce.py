@@ -43,7 +43,7 @@ def test_gradient_and_hessian_of_each_ranking_add_up_to_those_of_all(ties):
     rng, graph, _, _, _ = problem(1, ties)
     loss, f = PlackettLuceLoss(graph), rng.normal(size=40)
     slope, bend = np.zeros(40), np.zeros((40, 40))
-    for table, slopes, bends in loss.by_ranking(f):
+    for table, slopes, bends in loss.derivatives_by_ranking(f):
         for rows, g, H in zip(table.rows.T, slopes, bends, strict=True):
             slope[rows] += g
             bend[np.ix_(rows, rows)] += H

@@ -165,6 +165,7 @@ class PreferenceGraph(ABC):
     def divergence(self) -> Array:
         """The vector d; one column per output where the graph holds several."""
         edges = self._edges
+        # flows from losers to winners: what each item receives, less what it gives
         flow = edges.edge_weight * edges.edge_target  # ω δ, from the loser to the winner
         inflow = np.bincount(edges.winner, flow, self.n_items)
         outflow = np.bincount(edges.loser, flow, self.n_items)
@@ -248,6 +249,7 @@ class PreferenceGraph(ABC):
         tuple of ndarray
             ``Rᵀ L R`` of shape (p, p), and ``Rᵀ t``.
         """
+        # Rᵀ L R and Rᵀ t, with the Laplacian L of the graph
         n_items, n_columns = R.shape
         if not isinstance(R, np.ndarray) and not sp.issparse(R):  # rows computed when indexed
             check_matrix_fits(
@@ -279,6 +281,7 @@ class PreferenceGraph(ABC):
         ndarray of shape (p,)
             Squared norms.
         """
+        # rᵀ L r of each column r
         product = self.laplacian_matrix @ R
         return np.asarray(R.multiply(product).sum(axis=0)).ravel()
 
@@ -378,6 +381,7 @@ class PreferenceGraph(ABC):
         ndarray of shape (n_groups,) or (n_groups, k)
             NaN for a group without counted pairs.
         """
+        # weighted share of pairs in the wrong order, for each group and each column of scores
         edges = self._edges
         is_counted = edges.magnitude > 0
         if fold is not None:

@@ -61,6 +61,8 @@ def nested_scatter(
     >>> nested_scatter(R, [rows, parents], target)[0]  # 14 + 5 · (2 · 2² + 2 · 2²)
     array([[94.]])
     """
+    # scatter of the rows around the means of their parents, of these around the means of their own
+    # parents, and so on, each weighted; and the moment Rᵀ target
     innermost_partition, *outer_partitions = partitions
     rows = _WeightedRows(R, innermost_partition, target, row_weight)
     gram, moment, means = _scatter_of_rows(rows)
@@ -120,7 +122,7 @@ def shift_of_columns(R: Any) -> Array | None:
 
 
 class BlockedGram:
-    """Sums over blocks of rows: squares, ``Rᵀ t`` and the sum of the rows of each parent.
+    """Sums over blocks of rows: ``Rᵀ R``, ``Rᵀ t`` and the sum of the rows of each parent.
 
     Parameters
     ----------
@@ -129,12 +131,13 @@ class BlockedGram:
     shift : ndarray of shape (n_columns,) or None
         Subtracted from each row.
     centers : ndarray of shape (n_parents, n_columns), optional
-        Means of the parents: squares are then those of the deviations from them.
+        Means of the parents: the Gram matrix is then that of the deviations from them.
     """
 
     def __init__(
         self, rows: _WeightedRows, shift: Array | None, centers: Array | None = None
     ) -> None:
+        # sums over rows less `shift`, and less the center of their parent in the Gram matrix
         n_columns = rows.R.shape[1]
         n_parents = len(rows.partition.weight)
         self._rows = rows
@@ -148,9 +151,9 @@ class BlockedGram:
         else:
             self._scale_of_parent = np.sqrt(rows.partition.weight)
         self._must_scale_rows = centers is not None or not has_equal_weights
-        self.squares = np.zeros((n_columns, n_columns))
+        self.gram = np.zeros((n_columns, n_columns))
         self.moment = np.zeros((n_columns, self._targets.shape[1]))
-        self.sums = np.zeros((n_parents, n_columns))
+        self.sum_of_parent = np.zeros((n_parents, n_columns))
 
     def add(self, block: slice) -> None:
         """Add a block of rows."""
@@ -163,23 +166,24 @@ class BlockedGram:
         scaled_X = X
         if self._must_scale_rows:
             scaled_X = self._scale_rows(X, parent, row_weight)
-        self.squares += scaled_X.T @ scaled_X
+        self.gram += scaled_X.T @ scaled_X
         self._add_to_sums(X, parent, row_weight, self._targets[block])
 
     def merge(self, partial_sum: BlockedGram) -> None:
         """Add the sums over other blocks."""
-        self.squares += partial_sum.squares
+        self.gram += partial_sum.gram
         self.moment += partial_sum.moment
-        self.sums += partial_sum.sums
+        self.sum_of_parent += partial_sum.sum_of_parent
 
     @cached_property
     def means(self) -> Array:
         """Mean of the shifted rows of each parent, after the last block; zero without rows."""
         sizes = self._rows.size_of_parents
-        return self.sums / np.where(sizes > 0, sizes, 1.0)[:, None]
+        return self.sum_of_parent / np.where(sizes > 0, sizes, 1.0)[:, None]
 
-    def squares_of_means(self) -> Array:
-        """What the squares have more than the scatter around the means of the parents."""
+    def gram_of_means(self) -> Array:
+        """What the Gram matrix has more than the scatter around the means of the parents."""
+        # Σ w n μ μᵀ over the parents with weights w, sizes n and means μ
         root_of_weight = self._scale_of_parent * np.sqrt(self._rows.size_of_parents)
         weighted_means = self.means * root_of_weight[:, None]
         return np.asarray(weighted_means.T @ weighted_means)
@@ -198,13 +202,14 @@ class BlockedGram:
     ) -> None:
         """Add the rows to the sums of their parents, and ``Xᵀ t`` to the moment."""
         n_rows, n_columns = X.shape
+        # add to the sum of the rows of each parent, and to the moment Xᵀ targets
         if targets.shape[1] == 1:  # both in one pass
             target = np.ascontiguousarray(targets[:, 0])
-            add_rows(X, parent, target, self.sums, self.moment.reshape(-1), row_weight)
+            add_rows(X, parent, target, self.sum_of_parent, self.moment.reshape(-1), row_weight)
         else:
             no_target = np.zeros(n_rows)
             no_moment = np.zeros(n_columns)
-            add_rows(X, parent, no_target, self.sums, no_moment, row_weight)
+            add_rows(X, parent, no_target, self.sum_of_parent, no_moment, row_weight)
             self.moment += X.T @ targets
 
 
@@ -217,6 +222,7 @@ def _scatter_of_rows(rows: _WeightedRows) -> tuple[Array, Array, Array]:
     returned are shifted, too. If a column would lose more digits (it has one value for all rows of
     a parent), a second pass adds up the squares of centered rows, where nothing cancels.
     """
+    # shift columns far from zero to their mean: their squares would lose digits
     shift = shift_of_columns(rows.R)
     sums = _add_all_rows(rows, shift)
     moment = sums.moment
@@ -225,12 +231,12 @@ def _scatter_of_rows(rows: _WeightedRows) -> tuple[Array, Array, Array]:
 
     # scatter around the means of the parents: Σ w x xᵀ − Σ w n μ μᵀ
     means = sums.means
-    squares_of_means = sums.squares_of_means()
-    would_cancel = np.diagonal(squares_of_means) > MAX_MEAN_SHARE * np.diagonal(sums.squares)
+    gram_of_means = sums.gram_of_means()
+    would_cancel = np.diagonal(gram_of_means) > MAX_MEAN_SHARE * np.diagonal(sums.gram)
     if would_cancel.any():
-        scatter = _add_all_rows(rows, shift, centers=means).squares
+        scatter = _add_all_rows(rows, shift, centers=means).gram
     else:
-        scatter = sums.squares - squares_of_means
+        scatter = sums.gram - gram_of_means
     if rows.has_equal_weights:
         scatter *= rows.partition.weight[0]
     return scatter, moment.reshape(len(scatter), *rows.target.shape[1:]), means

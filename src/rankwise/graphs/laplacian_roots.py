@@ -44,6 +44,7 @@ class GraphRoot(ABC):
 
     def sandwich(self, K: Array) -> Array:
         """``Fᵀ K F``, written to the symmetric matrix K a block of columns or rows at a time."""
+        # Fᵀ K F in the memory of K, by the product with Fᵀ of its columns, and then of its rows
         block_rows = _block_rows(K)
         for start in range(0, len(K), block_rows):  # Fᵀ K
             columns = K[:, start : start + block_rows]
@@ -68,30 +69,36 @@ class LevelRoot(GraphRoot):
     """
 
     def __init__(self, levels: Levels, within: Array, between: Array, shift: float) -> None:
+        # squares of the factors, for each level, of three components of a vector: deviation from
+        # the level mean, of the level mean from the group mean, and the group mean
         of_group_means = np.full(len(within), shift)
         self._levels = levels
         self._factors = np.sqrt([within, between, of_group_means])  # (3, n_levels)
         self._root_weight: Array | None = None
-        if levels.weight is not None:
-            self._root_weight = np.sqrt(levels.weight)
+        if levels.item_weights is not None:
+            self._root_weight = np.sqrt(levels.item_weights)
 
     def apply(self, V: Array) -> Array:
         """``F V``."""
+        # F = D^½ N with the item weights D; N scales the components of a vector
         NV = self._scale_components(V, self._factors)
         return _scale_rows(self._root_weight, NV)
 
     def adjoint(self, V: Array) -> Array:
         """``Fᵀ V``."""
+        # Fᵀ = N D^½
         weighted_V = _scale_rows(self._root_weight, V)
         return self._scale_components(weighted_V, self._factors)
 
     def solve(self, d: Array) -> Array:
         """A vector b with ``F b = d``, for d in the range of F."""
+        # F⁻¹ d = N⁻¹ D^−½ d, where factors of zero stay zero
         unweighted_d = _scale_rows(reciprocal_or_zero(self._root_weight), d)
         return self._scale_components(unweighted_d, reciprocal_or_zero(self._factors))
 
     def solve_adjoint(self, r: Array) -> Array:
         """A vector f with ``Fᵀ f = r``, for r in the range of Fᵀ."""
+        # (Fᵀ)⁻¹ r = D^−½ N⁻¹ r, where factors of zero stay zero
         weighted_f = self._scale_components(r, reciprocal_or_zero(self._factors))
         return _scale_rows(reciprocal_or_zero(self._root_weight), weighted_f)
 
@@ -102,10 +109,10 @@ class LevelRoot(GraphRoot):
         V = Uᵀ. So ``(N K N)_ij = s_i K_ij s_j + U_cj s_j + s_i U_ci + C_cc``, in two halves and one
         pass. With many levels U is as large as K, so N is applied from both sides, by blocks.
         """
-        if self._root_weight is not None or FEW_LEVELS * len(self._levels.group) > len(K):
+        if self._root_weight is not None or FEW_LEVELS * len(self._levels.group_of_level) > len(K):
             return super().sandwich(K)
-        # N = diag(scale) + one row per level, so N K N has four terms
-        level_of_item = self._levels.of_item
+        # Fᵀ K F = N K N, where N scales each item and adds a constant in each level: four terms
+        level_of_item = self._levels.level_of_item
         scale = self._factors[0][level_of_item]  # S
         U = self._constants_of_levels(K, self._factors)  # (n_levels, n_items)
         C = self._constants_of_levels(np.ascontiguousarray(U.T), self._factors)
@@ -125,7 +132,7 @@ class LevelRoot(GraphRoot):
     def _scale_components(self, V: Array, factors: Array) -> Array:
         """The sum of the three components of V, each times its factor."""
         # v is (v − level mean) + (level mean − group mean) + group mean
-        level_of_item = self._levels.of_item
+        level_of_item = self._levels.level_of_item
         within, _, _ = factors
         out: Array = V * row_factors(within, V)[level_of_item]
         constants = self._constants_of_levels(V, factors)
@@ -165,6 +172,7 @@ class CholeskyRoot(GraphRoot):
 
     def __init__(self, L: Any, shift: Array, components: Indices) -> None:
         """Factorize ``L + diag(shift)`` of each component; L is sparse."""
+        # F is block-diagonal: one triangle for the items of each connected component
         self._blocks = []
         for items in indices_by_group(components):
             block = L[items][:, items].toarray()
@@ -194,6 +202,7 @@ class CholeskyRoot(GraphRoot):
 
     def _solve_triangles(self, d: Array, *, transpose: bool) -> Array:
         """Solve with F or Fᵀ of each component; the last entry is 0 if F is singular."""
+        # solve F b = d, or Fᵀ f = d
         out = np.zeros_like(d)
         for items, F in self._blocks:
             rank = len(items)
@@ -218,6 +227,7 @@ class CholeskyRoot(GraphRoot):
 
 def _cholesky_root(L: Array, shift: Array) -> Array:
     """Lower triangular F with F Fᵀ = L + diag(shift); its last column is zero if singular."""
+    # lower triangle F with F Fᵀ = L + diag(shift), for the Laplacian L of a connected component
     n = len(L)
     if shift.all():
         L[np.diag_indices(n)] += shift

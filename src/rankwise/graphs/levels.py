@@ -20,44 +20,48 @@ class Levels:
 
     Attributes
     ----------
-    of_item : ndarray of shape (n_items,)
+    level_of_item : ndarray of shape (n_items,)
         Level of each item.
-    group : ndarray of shape (n_levels,)
+    group_of_level : ndarray of shape (n_levels,)
         Group of each level.
     n_groups : int
         Number of groups.
-    weight : ndarray of shape (n_items,) or None
+    item_weights : ndarray of shape (n_items,) or None
         Weights of the items, which sizes and means use; None if all are 1.
-    size : ndarray of shape (n_levels,)
+    weight_of_level : ndarray of shape (n_levels,)
         Total weight of the items of each level.
-    group_size : ndarray of shape (n_groups,)
+    weight_of_group : ndarray of shape (n_groups,)
         Total weight of the items of each group.
     """
 
     def __init__(
-        self, of_item: Indices, group: Indices, n_groups: int, weight: Array | None = None
+        self,
+        level_of_item: Indices,
+        group_of_level: Indices,
+        n_groups: int,
+        item_weights: Array | None = None,
     ) -> None:
-        self.of_item = of_item
-        self.group = group
+        self.level_of_item = level_of_item
+        self.group_of_level = group_of_level
         self.n_groups = n_groups
-        self.weight = weight
-        self.size = group_sums(weight, of_item, len(group))
-        self.group_size = group_sums(self.size, group, n_groups)
+        self.item_weights = item_weights
+        self.weight_of_level = group_sums(item_weights, level_of_item, len(group_of_level))
+        self.weight_of_group = group_sums(self.weight_of_level, group_of_level, n_groups)
 
     @property
     def n_items(self) -> int:
         """Number of items."""
-        return len(self.of_item)
+        return len(self.level_of_item)
 
     @property
     def n_levels(self) -> int:
         """Number of levels in all groups."""
-        return len(self.group)
+        return len(self.group_of_level)
 
     @cached_property
     def lowest_level(self) -> Indices:
         """Number of the lowest level of each group."""
-        return np.searchsorted(self.group, np.arange(self.n_groups))
+        return np.searchsorted(self.group_of_level, np.arange(self.n_groups))
 
     def means(self, V: Array, weight: Array | None = None) -> tuple[Array, Array]:
         """For each level the mean of V in the level, and the mean of V in the level's group.
@@ -71,42 +75,48 @@ class Levels:
             the weights of the items.
         """
         if weight is None:
-            weight = self.weight
-        level_means = group_means(V, self.of_item, self.size, weight)
-        means_of_groups = group_means(level_means, self.group, self.group_size, self.size)
-        return level_means, means_of_groups[self.group]
+            weight = self.item_weights
+        level_means = group_means(V, self.level_of_item, self.weight_of_level, weight)
+        means_of_groups = group_means(
+            level_means, self.group_of_level, self.weight_of_group, self.weight_of_level
+        )
+        return level_means, means_of_groups[self.group_of_level]
 
     def to_items(self, values: Array) -> Array:
         """Value of the level of each item, times the weight of the item."""
-        item_values = values[self.of_item]
-        if self.weight is not None:
-            item_values *= row_factors(self.weight, values)
+        item_values = values[self.level_of_item]
+        if self.item_weights is not None:
+            item_values *= row_factors(self.item_weights, values)
         return np.asarray(item_values)
 
     @cached_property
     def weight_of_lower_levels(self) -> Array:
         """Total weight of the items of the group that are below each level."""
-        if self.weight is None:
-            return self._sum_of_lower_levels(self.size)
+        if self.item_weights is None:
+            return self._sum_of_lower_levels(self.weight_of_level)
         # relative to the weight of the group, so that groups of small weight keep their digits
-        group_weight = np.where(self.group_size > 0, self.group_size, 1.0)[self.group]
-        return np.asarray(self._sum_of_lower_levels(self.size / group_weight) * group_weight)
+        group_weight = np.where(self.weight_of_group > 0, self.weight_of_group, 1.0)[
+            self.group_of_level
+        ]
+        return np.asarray(
+            self._sum_of_lower_levels(self.weight_of_level / group_weight) * group_weight
+        )
 
     @property
     def number_in_group(self) -> NDArray[np.int32]:
         """Level of each item, counted from 0 for the lowest level of its group."""
-        lowest_level_of_group = self.lowest_level[self.group]
-        return (self.of_item - lowest_level_of_group[self.of_item]).astype(np.int32)
+        lowest_level_of_group = self.lowest_level[self.group_of_level]
+        return (self.level_of_item - lowest_level_of_group[self.level_of_item]).astype(np.int32)
 
     @property
     def weight_of_other_levels(self) -> Array:
         """For each level the total weight of the items in the other levels of its group."""
-        return np.asarray(self.group_size[self.group] - self.size)
+        return np.asarray(self.weight_of_group[self.group_of_level] - self.weight_of_level)
 
     def _sum_of_lower_levels(self, size: Array) -> Array:
         """Sum of the sizes of the lower levels of the same group, for each level."""
         sum_before = np.cumsum(size) - size  # over all groups
-        sum_before -= sum_before[self.lowest_level][self.group]
+        sum_before -= sum_before[self.lowest_level][self.group_of_level]
         return np.asarray(sum_before)
 
 
@@ -125,9 +135,9 @@ def find_levels(
     starts_level = np.ones(len(scores), dtype=bool)
     starts_level[1:] = sorted_group[1:] != sorted_group[:-1]
     starts_level[1:] |= sorted_scores[1:] != sorted_scores[:-1]
-    of_item = np.empty(len(scores), dtype=np.intp)
-    of_item[order] = np.cumsum(starts_level) - 1
-    return Levels(of_item, sorted_group[starts_level], n_groups, weight)
+    level_of_item = np.empty(len(scores), dtype=np.intp)
+    level_of_item[order] = np.cumsum(starts_level) - 1
+    return Levels(level_of_item, sorted_group[starts_level], n_groups, weight)
 
 
 class Partition(NamedTuple):

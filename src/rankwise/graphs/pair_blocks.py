@@ -44,8 +44,9 @@ class PairBlock(NamedTuple):
         block_values = v[self.items]
         return np.asarray(block_values[self.first] - block_values[self.second])
 
-    def add_flows(self, flows: Array, out: Array) -> None:
+    def add_net_inflow(self, flows: Array, out: Array) -> None:
         """Add ``Σ flow (e_first − e_second)`` to a vector of all items."""
+        # a flow goes from the second item of a pair to the first
         n_items = len(out[self.items])
         inflow = np.bincount(self.first, flows, n_items)
         outflow = np.bincount(self.second, flows, n_items)
@@ -114,7 +115,7 @@ def _distinct_pairs(graph: PairGraph) -> PairBlock:
 
 def edges_of_blocks(blocks: Iterable[PairBlock]) -> EdgeArrays:
     """The pairs of blocks without ties as edges of magnitude 1, without pairs of weight 0."""
-    columns = [np.empty((3, 0))]
+    columns = [np.empty((3, 0))]  # winner, loser and weight
     for block in blocks:
         items = np.asarray(block.items)
         columns.append(np.stack([items[block.first], items[block.second], block.weight]))
@@ -156,6 +157,8 @@ def partner_blocks(
         For each position in the order the position of the first partner, which does not decrease,
         and the number of partners.
     """
+    # item k of the order owns the pairs with its partners, which are consecutive in the order, from
+    # position first_partner[k] on. A block has all pairs of several owners
     n_pairs_so_far = np.cumsum(n_partners)
     cuts = np.flatnonzero(np.diff(n_pairs_so_far // BLOCK_PAIRS, prepend=0))
     for start, stop in itertools.pairwise([0, *cuts.tolist(), len(order)]):
@@ -208,7 +211,8 @@ def _blocks_of_scores(graph: ScoreGraph) -> Iterator[PairBlock]:
 
     If ties are excluded, these are the items of lower score only.
     """
-    # the partners of an item are the items of its group before it in the order of their scores
+    # the partners of an item are the items of its group before it in the order of their scores, and
+    # it is preferred to them; a tie is half a preference for each
     order, group_start, level_start = _sort_items(graph)
     partners_stop = level_start
     if graph.ties == "include":

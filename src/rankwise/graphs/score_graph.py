@@ -115,10 +115,10 @@ class ScoreGraph(PreferenceGraph):
         self.group_weight = group_weight
         self.n_items = len(scores)
         self._set_groups(relevance.groups)
-        self.is_complete = self._has_one_clique()
+        self.is_complete = self._pairs_every_two_items()
         self._set_pairs()
         if cost == "relative":
-            self._set_relative_weight()
+            self._set_total_weight_of_edges()
 
     def _set_groups(self, groups: Groups) -> None:
         self._groups = groups
@@ -127,7 +127,7 @@ class ScoreGraph(PreferenceGraph):
         self.n_groups = groups.n_groups
         self.n_units = groups.n_groups
 
-    def _has_one_clique(self) -> bool:
+    def _pairs_every_two_items(self) -> bool:
         if self.ties == "exclude" or self.n_groups > 1:
             return False
         all_items_have_weight = self.item_weights is None or (self.item_weights > 0).all()
@@ -135,21 +135,23 @@ class ScoreGraph(PreferenceGraph):
 
     def _set_pairs(self) -> None:
         """Find the levels; count and weigh the pairs of each group."""
+        # with ties all items of a group are pairs, as one level; else items of different score are
         if self.ties == "include":
             every_group = np.arange(self.n_groups)
             levels = Levels(self.groups, every_group, self.n_groups, self.item_weights)
         else:
             levels = find_levels(self.y, self.groups, self.n_groups, self.item_weights)
         self.levels = levels
-        self._n_pairs_of_group = self._count_pairs()
+        self._n_pairs_of_group = self._count_pairs_of_groups()
         self.n_pairs = int(self._n_pairs_of_group.sum())
-        weight_of_groups = self._weight_of_groups()
+        weight_of_groups = self._pair_weight_of_groups()
+        # factor of each group's pairs; with group_weight="groups" the total of each group is then 1
         self.pair_weights = np.ones_like(weight_of_groups)
         if self.group_weight == "groups":
             self.pair_weights = reciprocal_or_zero(weight_of_groups)
         self.total_weight = float(weight_of_groups @ self.pair_weights)
 
-    def _set_relative_weight(self) -> None:
+    def _set_total_weight_of_edges(self) -> None:
         self.total_weight = self._edges.total_weight
         if self.n_pairs and not 0 < self.total_weight < np.inf:
             raise ValueError(
@@ -158,11 +160,12 @@ class ScoreGraph(PreferenceGraph):
                 "to 1, or use cost='magnitude'."
             )
 
-    def _count_pairs(self) -> Array:
+    def _count_pairs_of_groups(self) -> Array:
         """Number of pairs of items with positive weight in each group."""
+        # pairs of two items of positive weight; without ties, of different level
         levels = self.levels
         group_of_item = self.groups
-        level_of_item = levels.of_item
+        level_of_item = levels.level_of_item
         if self.item_weights is not None:
             has_weight = self.item_weights > 0
             group_of_item = group_of_item[has_weight]
@@ -172,10 +175,10 @@ class ScoreGraph(PreferenceGraph):
         if self.ties == "exclude":
             level_size = group_sums(None, level_of_item, levels.n_levels)
             n_tied_pairs = 0.5 * level_size * (level_size - 1)
-            n_pairs -= group_sums(n_tied_pairs, levels.group, self.n_groups)
+            n_pairs -= group_sums(n_tied_pairs, levels.group_of_level, self.n_groups)
         return n_pairs
 
-    def _weight_of_groups(self) -> Array:
+    def _pair_weight_of_groups(self) -> Array:
         """Sum of the products of item weights over the pairs of each group."""
         # Σ w_i w_j over the pairs is half the sum of w_i times the weight of the partners of i
         levels = self.levels
@@ -183,15 +186,15 @@ class ScoreGraph(PreferenceGraph):
         if weight is None:
             return self._n_pairs_of_group
         if self.ties == "exclude":
-            weight_of_levels = 0.5 * levels.size * levels.weight_of_other_levels
-            return group_sums(weight_of_levels, levels.group, self.n_groups)
-        weight_of_others = levels.group_size[self.groups] - weight
+            weight_of_levels = 0.5 * levels.weight_of_level * levels.weight_of_other_levels
+            return group_sums(weight_of_levels, levels.group_of_level, self.n_groups)
+        weight_of_others = levels.weight_of_group[self.groups] - weight
         return group_sums(0.5 * weight * weight_of_others, self.groups, self.n_groups)
 
     @cached_property
     def _level_laplacian(self) -> LevelLaplacian | None:
         """Laplacian by levels; None for the relative cost, whose pairs all differ in weight."""
-        if self.cost == "relative":
+        if self.cost == "relative":  # needs the list of all edges
             return None
         if self.ties == "include":
             return LevelLaplacian.of_all_pairs(self.levels, self.pair_weights)
@@ -212,11 +215,14 @@ class ScoreGraph(PreferenceGraph):
         if self.cost == "magnitude":
             centered = self._centered_scores()
             return self._level_laplacian.product(centered, out=centered)
+        # signs: for each item the weight of the items it is preferred to, less that of the others
         levels = self.levels
         weight_of_lower = levels.weight_of_lower_levels
-        weight_of_higher = levels.group_size[levels.group] - weight_of_lower - levels.size
+        weight_of_higher = (
+            levels.weight_of_group[levels.group_of_level] - weight_of_lower - levels.weight_of_level
+        )
         difference = weight_of_lower - weight_of_higher
-        return levels.to_items(self.pair_weights[levels.group] * difference)
+        return levels.to_items(self.pair_weights[levels.group_of_level] * difference)
 
     @property
     def degrees(self) -> Array:
@@ -307,7 +313,7 @@ class ScoreGraph(PreferenceGraph):
         """
         if self._level_laplacian is None:
             return super().sparse_norms(R)
-        return self._level_laplacian.column_norms(R)
+        return self._level_laplacian.squared_column_norms(R)
 
     def permuted(self, items: Indices) -> ScoreGraph:
         """The graph in which item k has the score of item ``items[k]``; weights stay.
@@ -427,6 +433,7 @@ class ScoreGraph(PreferenceGraph):
         GraphDescription
             Counts, which `print` shows as text.
         """
+        # a tied pair has equal scores: it is missing in the graph of the signs
         relevance = self._relevance()
         n_pairs_and_ties = ScoreGraph(relevance).n_pairs
         n_tied_pairs = 0

@@ -345,6 +345,7 @@ def _weighted_graph(
 
 def check_weight_ratio(weight: Array, groups: Groups) -> None:
     """Raise a ValueError if sums over a group would lose the digits of all items but one."""
+    # one item must not outweigh all others of its group by a factor that costs all digits
     largest_weight = np.zeros(groups.n_groups)
     np.maximum.at(largest_weight, groups.codes, weight)
     weight_of_others = groups.sum(weight) - largest_weight

@@ -112,12 +112,17 @@ class SurvivalGraph(PreferenceGraph):
         sortable_time = np.where(np.isnan(time), NOT_FOLLOWED, time)
         levels = TimeLevels(sortable_time, event, groups, weight)
         self.levels = levels
-        # each event with the later items of its group
-        self.total_weight = float((levels.is_event * levels.size) @ levels.later)
+        # a pair is an event and a later item of its group
+        self.total_weight = float(
+            (levels.is_event * levels.weight_of_level) @ levels.weight_of_later
+        )
         n_pairs = self.total_weight
         if levels.is_weighted:  # count the pairs of positive weight
-            n_items = levels.sum((levels.weight > 0).astype(np.float64))
-            n_pairs = float((levels.is_event * n_items) @ levels.sum_later(n_items))
+            n_items_of_level = levels.sum_in_levels((levels.sorted_weight > 0).astype(np.float64))
+            n_pairs = float(
+                (levels.is_event * n_items_of_level)
+                @ levels.sum_over_later_levels(n_items_of_level)
+            )
         self.n_pairs = int(n_pairs)
 
     @property
@@ -133,17 +138,18 @@ class SurvivalGraph(PreferenceGraph):
     @cached_property
     def divergence(self) -> Array:
         """Weight of the earlier events, minus that of the later items of an event."""
+        # an item wins against its earlier events; an event loses against the later items
         levels = self.levels
-        weight_of_losers = levels.earlier_events
-        weight_of_winners = levels.is_event * levels.later
+        weight_of_losers = levels.weight_of_earlier_events
+        weight_of_winners = levels.is_event * levels.weight_of_later
         difference = levels.to_positions(weight_of_losers - weight_of_winners)
-        return levels.to_items(levels.weight * difference)
+        return levels.to_items(levels.sorted_weight * difference)
 
     @cached_property
     def degrees(self) -> Array:
         """Weight of the pairs of each item: the diagonal of L."""
         levels = self.levels
-        return levels.to_items(levels.weight * levels.to_positions(levels.degree))
+        return levels.to_items(levels.sorted_weight * levels.to_positions(levels.degree))
 
     @cached_property
     def components(self) -> Indices:
@@ -230,7 +236,7 @@ class SurvivalGraph(PreferenceGraph):
         """
         levels = self.levels
         n_columns = R.shape[1]
-        entries = sp.coo_array(R)
+        entries = sp.coo_array(R)  # the nonzero values r, with their row and column
         position_of_item = np.argsort(levels.order)
 
         # entries sorted by column and position, that is by column, group and falling time
@@ -239,20 +245,20 @@ class SurvivalGraph(PreferenceGraph):
         position = position[in_order]
         column = entries.col[in_order]
         r = entries.data[in_order]
-        weighted_r = levels.weight[position] * r
-        level = levels.of_position[position]
+        weighted_r = levels.sorted_weight[position] * r
+        level = levels.level_of_position[position]
 
         # for each entry the sum of the later entries of its column and group
-        n_levels = len(levels.starts)
+        n_levels = len(levels.start_of_level)
         column_start = column.astype(np.int64) * n_levels
-        first_level_of_group = levels.group_bounds[levels.group[level]]
+        first_level_of_group = levels.level_bounds_of_group[levels.group_of_level[level]]
         key = column_start + level  # sorted
         first_entry_of_group = np.searchsorted(key, column_start + first_level_of_group)
         first_entry_of_level = np.searchsorted(key, key)
         sum_before = np.r_[0.0, np.cumsum(weighted_r)]
         sum_later = sum_before[first_entry_of_level] - sum_before[first_entry_of_group]
 
-        # rᵀ L r = Σ degree w r² − 2 Σ over the pairs of w_i r_i w_j r_j
+        # rᵀ L r of each column r = Σ degree w r² − 2 Σ over the pairs of w_i r_i w_j r_j
         squares = levels.degree[level] * weighted_r * r
         products = levels.is_event[level] * weighted_r * sum_later
         norms = np.bincount(column, squares, n_columns)
@@ -272,7 +278,9 @@ class SurvivalGraph(PreferenceGraph):
         SurvivalGraph
             A new graph.
         """
-        return self._of(self.time[items], self.event[items], self._groups, self.item_weights)
+        return self._from_arrays(
+            self.time[items], self.event[items], self._groups, self.item_weights
+        )
 
     def sampling_order(self) -> Indices:
         """Items sorted by group and time.
@@ -298,7 +306,9 @@ class SurvivalGraph(PreferenceGraph):
             A new graph.
         """
         weight = take_weights(self.item_weights, items)
-        return self._of(self.time[items], self.event[items], self._groups.take(items), weight)
+        return self._from_arrays(
+            self.time[items], self.event[items], self._groups.take(items), weight
+        )
 
     def weighted(self, sample_weight: ArrayLike) -> SurvivalGraph:
         """The graph with the weights of the items multiplied by these weights.
@@ -316,10 +326,10 @@ class SurvivalGraph(PreferenceGraph):
         weight = check_weights(sample_weight, self.n_items)
         if self.item_weights is not None:
             weight = weight * self.item_weights
-        return self._of(self.time, self.event, self._groups, weight)
+        return self._from_arrays(self.time, self.event, self._groups, weight)
 
     @classmethod
-    def _of(
+    def _from_arrays(
         cls, time: Array, event: NDArray[np.bool_], groups: Groups, weight: Array | None
     ) -> SurvivalGraph:
         """A graph of checked arrays, which may have no pairs."""
@@ -354,9 +364,10 @@ class SurvivalGraph(PreferenceGraph):
         ndarray
             Shares of wrong pairs.
         """
+        # weighted share of pairs in the wrong order, for each group and each column of scores
         group_and_fold = self.groups
         if fold is not None:
-            group_and_fold = self.groups * (fold.max(initial=0) + 2) + fold
+            group_and_fold = self.groups * (fold.max(initial=0) + 2) + fold  # one number for both
         _, subset_of_item = np.unique(group_and_fold, return_inverse=True)
         row_of_item = self.groups  # of the result
         n_rows = self.n_groups
@@ -403,11 +414,11 @@ class SurvivalGraph(PreferenceGraph):
         """Level of each item, counted from the earliest level of its group."""
         levels = self.levels
         # levels are sorted by group and falling time: the last one of a group is the earliest
-        earliest_level_of_group = levels.group_bounds[1:] - 1
-        level_number = np.arange(len(levels.starts))
-        number_in_group = earliest_level_of_group[levels.group] - level_number
+        earliest_level_of_group = levels.level_bounds_of_group[1:] - 1
+        level_number = np.arange(len(levels.start_of_level))
+        number_in_group = earliest_level_of_group[levels.group_of_level] - level_number
         level_of_item = np.empty(self.n_items, dtype=np.int32)
-        level_of_item[levels.order] = number_in_group[levels.of_position]
+        level_of_item[levels.order] = number_in_group[levels.level_of_position]
         return level_of_item
 
     def describe(self) -> GraphDescription:
@@ -420,9 +431,10 @@ class SurvivalGraph(PreferenceGraph):
         """
         is_in_pair = self.degrees > 0
         n_groups_with_pairs = len(np.unique(self.groups[is_in_pair]))
-        level_sizes = np.diff(self.levels.starts, append=self.n_items)
-        n_equal_events = level_sizes[self.levels.is_event]
-        n_tied_pairs = n_equal_events * (n_equal_events - 1) // 2
+        # a level: the items of a group with the same time, all events or all censored
+        level_sizes = np.diff(self.levels.start_of_level, append=self.n_items)
+        n_events_of_level = level_sizes[self.levels.is_event]
+        n_tied_pairs = n_events_of_level * (n_events_of_level - 1) // 2  # two events at one time
         return GraphDescription(
             n_items=self.n_items,
             n_groups=self.n_groups,
@@ -445,11 +457,11 @@ def _pair_blocks_of_times(graph: SurvivalGraph) -> Iterator[PairBlock]:
     # each event is paired with the later items of its group, which are before its level in the
     # order of falling time
     levels = graph.levels
-    last_level = len(levels.starts) - 1
-    first_level_of_group = np.minimum(levels.group_bounds[:-1], last_level)
-    group_start = levels.starts[first_level_of_group]
-    first_partner = levels.to_positions(group_start[levels.group])
-    n_later_items = levels.to_positions(levels.starts) - first_partner
+    last_level = len(levels.start_of_level) - 1
+    first_level_of_group = np.minimum(levels.level_bounds_of_group[:-1], last_level)
+    group_start = levels.start_of_level[first_level_of_group]
+    first_partner = levels.to_positions(group_start[levels.group_of_level])
+    n_later_items = levels.to_positions(levels.start_of_level) - first_partner
     has_event = graph.event[levels.order]
     n_partners = np.where(has_event, n_later_items, 0)
     for block in partner_blocks(levels.order, first_partner, n_partners):

@@ -30,19 +30,19 @@ class TimeLevels:
     ----------
     order : ndarray of int, shape (n_items,)
         The items, sorted by group and by falling time, and censored items before events.
-    starts : ndarray of int, shape (n_levels,)
+    start_of_level : ndarray of int, shape (n_levels,)
         Position in `order` of the first item of each level.
-    of_position : ndarray of int, shape (n_items,)
+    level_of_position : ndarray of int, shape (n_items,)
         Level of each sorted item.
     is_event : ndarray of bool, shape (n_levels,)
         Whether the items of the level have an event.
-    group_bounds : ndarray of int, shape (n_groups + 1,)
+    level_bounds_of_group : ndarray of int, shape (n_groups + 1,)
         First level of each group, and the number of levels.
     is_weighted : bool
         Whether the items have weights.
-    weight : ndarray of shape (n_items,)
+    sorted_weight : ndarray of shape (n_items,)
         Weights of the sorted items; 1 without weights.
-    size, later, earlier_events : ndarray of shape (n_levels,)
+    weight_of_level, weight_of_later, weight_of_earlier_events : ndarray of shape (n_levels,)
         Weight of the level, of the later levels of its group, and of the earlier events.
     degree : ndarray of shape (n_levels,)
         Weight of the partners of an item of the level.
@@ -62,57 +62,62 @@ class TimeLevels:
         starts_level[1:] = sorted_time[1:] != sorted_time[:-1]
         starts_level[1:] |= sorted_event[1:] != sorted_event[:-1]
         starts_level[1:] |= sorted_group[1:] != sorted_group[:-1]
-        self.starts = np.flatnonzero(starts_level)
-        self.of_position = np.cumsum(starts_level) - 1
-        self.is_event = sorted_event[self.starts]
-        level_groups = sorted_group[self.starts]
-        self.group_bounds = np.searchsorted(level_groups, np.arange(groups.n_groups + 1))
+        self.start_of_level = np.flatnonzero(starts_level)
+        self.level_of_position = np.cumsum(starts_level) - 1
+        self.is_event = sorted_event[self.start_of_level]
+        level_groups = sorted_group[self.start_of_level]
+        self.level_bounds_of_group = np.searchsorted(level_groups, np.arange(groups.n_groups + 1))
         self.is_weighted = weight is not None
-        self.weight = weights_or_ones(weight, len(time))[self.order]
-        # weights by level
-        self.size = self.sum(self.weight)
-        self.later = self.sum_later(self.size)
-        self.earlier_events = self.sum_earlier(self.size * self.is_event)
-        self.degree = self.earlier_events + self.is_event * self.later
-        remaining = self.size + self.later
-        coupling_by_elimination = self.earlier_events * reciprocal_or_zero(remaining)
+        self.sorted_weight = weights_or_ones(weight, len(time))[self.order]
+        # weight of the items of each level, and in its group of later items and of earlier events
+        self.weight_of_level = self.sum_in_levels(self.sorted_weight)
+        self.weight_of_later = self.sum_over_later_levels(self.weight_of_level)
+        self.weight_of_earlier_events = self.sum_over_earlier_levels(
+            self.weight_of_level * self.is_event
+        )
+        self.degree = self.weight_of_earlier_events + self.is_event * self.weight_of_later
+        # h: coupling of an item to the later ones once the earlier levels are eliminated
+        remaining = self.weight_of_level + self.weight_of_later
+        coupling_by_elimination = self.weight_of_earlier_events * reciprocal_or_zero(remaining)
         self.coupling = np.asarray(coupling_by_elimination + self.is_event)
 
-    def sum(self, values: Array) -> Array:
+    def sum_in_levels(self, values: Array) -> Array:
         """Sum of the values of the sorted items of each level."""
-        if len(self.starts) == len(values):
+        if len(self.start_of_level) == len(values):
             return values
-        return group_sums(values, self.of_position, len(self.starts))
+        return group_sums(values, self.level_of_position, len(self.start_of_level))
 
-    def sum_later(self, values: Array) -> Array:
+    def sum_over_later_levels(self, values: Array) -> Array:
         """Sum of the values of the later levels of the group, for each level."""
         sums = np.zeros_like(values)
         sums[1:] = values[:-1]  # of the next later level; levels are sorted by falling time
-        for start, stop in itertools.pairwise(self.group_bounds.tolist()):
+        for start, stop in itertools.pairwise(self.level_bounds_of_group.tolist()):
             sums[start] = 0.0  # nothing is later than the first level of a group
             cumulate_rows(sums[start:stop])
         return sums
 
-    def sum_earlier(self, values: Array) -> Array:
+    def sum_over_earlier_levels(self, values: Array) -> Array:
         """Sum of the values of the earlier levels of the group, for each level."""
         sums = np.zeros_like(values)
         sums[:-1] = values[1:]  # of the next earlier level; levels are sorted by falling time
-        for start, stop in itertools.pairwise(self.group_bounds.tolist()):
+        for start, stop in itertools.pairwise(self.level_bounds_of_group.tolist()):
             sums[stop - 1] = 0.0  # nothing is earlier than the last level of a group
             from_last_to_first = sums[start:stop][::-1]
             cumulate_rows(from_last_to_first)
         return sums
 
     @property
-    def group(self) -> Indices:
+    def group_of_level(self) -> Indices:
         """Group of each level."""
-        return np.repeat(np.arange(len(self.group_bounds) - 1), np.diff(self.group_bounds))
+        return np.repeat(
+            np.arange(len(self.level_bounds_of_group) - 1), np.diff(self.level_bounds_of_group)
+        )
 
     def to_positions(self, values: NDArray[Any]) -> NDArray[Any]:
         """Value of the level of each sorted item."""
-        if len(self.starts) == len(self.order):
+        if len(self.start_of_level) == len(self.order):
             return values
-        return np.asarray(values[self.of_position])
+        return np.asarray(values[self.level_of_position])
 
     def to_items(self, sorted_values: Array) -> Array:
         """Values of the sorted items in the order of the items."""
@@ -148,22 +153,25 @@ class SurvivalRoot(GraphRoot):
     def __init__(self, levels: TimeLevels, scale: float) -> None:
         self._levels = levels
         self._scale = scale
-        self._root_weight = np.sqrt(levels.weight)[:, None]
+        self._root_weight = np.sqrt(levels.sorted_weight)[:, None]
         # factors of the deviation from the mean of the level, and from that of the later levels
-        self._inner = np.sqrt(scale * levels.degree)[:, None]
-        self._outer = np.sqrt(scale * levels.coupling * levels.later)[:, None]
+        self._level_factor = np.sqrt(scale * levels.degree)[:, None]
+        self._later_factor = np.sqrt(scale * levels.coupling * levels.weight_of_later)[:, None]
 
     def apply(self, V: Array) -> Array:
         """``F V``."""
-        # F is the transpose of v ↦ √w (inner (v − level mean) + outer (level mean − later mean))
+        # F is the transpose of the map of v to
+        # √w (level_factor (v − level mean) + later_factor (level mean − later mean))
         levels = self._levels
         sorted_V = self._sort(V)
         level_mean = self._level_means(self._root_weight * sorted_V)
         # what each level subtracts from every item of the later levels: their mean is M
-        later_share = reciprocal_or_zero(levels.later)[:, None]
-        flow = self._outer * later_share * levels.size[:, None] * level_mean
-        constant = (self._outer - self._inner) * level_mean - levels.sum_earlier(flow)
-        deviation = levels.to_positions(self._inner) * sorted_V
+        later_share = reciprocal_or_zero(levels.weight_of_later)[:, None]
+        flow = self._later_factor * later_share * levels.weight_of_level[:, None] * level_mean
+        constant = (
+            self._later_factor - self._level_factor
+        ) * level_mean - levels.sum_over_earlier_levels(flow)
+        deviation = levels.to_positions(self._level_factor) * sorted_V
         deviation += self._root_weight * levels.to_positions(constant)
         return levels.to_items(self._root_weight * deviation).reshape(V.shape)
 
@@ -178,35 +186,38 @@ class SurvivalRoot(GraphRoot):
 
     def solve(self, d: Array) -> Array:
         """A vector b with ``F b = d``, for d in the range of F."""
-        # invert `apply` from the earliest level on
+        # b with F b = d: invert `apply` from the earliest level on
         levels = self._levels
         sorted_d = self._sort(d)
         level_mean = self._level_means(sorted_d)
         # eliminating the earlier levels spreads their sum over the remaining items
-        remaining = (levels.size + levels.later)[:, None]
-        sum_of_earlier = levels.sum_earlier(levels.sum(sorted_d))
+        remaining = (levels.weight_of_level + levels.weight_of_later)[:, None]
+        sum_of_earlier = levels.sum_over_earlier_levels(levels.sum_in_levels(sorted_d))
         eliminated = sum_of_earlier * reciprocal_or_zero(remaining)
-        level_constant = reciprocal_or_zero(self._outer) * (level_mean + eliminated)
+        level_constant = reciprocal_or_zero(self._later_factor) * (level_mean + eliminated)
 
         deviation = reciprocal_or_zero(self._root_weight) * sorted_d
         deviation -= self._root_weight * levels.to_positions(level_mean)
-        b = levels.to_positions(reciprocal_or_zero(self._inner)) * deviation
+        b = levels.to_positions(reciprocal_or_zero(self._level_factor)) * deviation
         b += self._root_weight * levels.to_positions(level_constant)
         return levels.to_items(b).reshape(d.shape)
 
     def solve_adjoint(self, r: Array) -> Array:
         """A vector f with ``Fᵀ f = r``, for r in the range of Fᵀ."""
-        # r = √w (inner (f − level mean) + outer (level mean − later mean))
+        # f with Fᵀ f = r, that is with
+        # r = √w (level_factor (f − level mean) + later_factor (level mean − later mean))
         levels = self._levels
         sorted_r = self._sort(r)
         level_mean = self._level_means(self._root_weight * sorted_r)
         # level mean − later mean of f, and from these the later means, from the latest level on
-        mean_difference = reciprocal_or_zero(self._outer) * level_mean
-        share_of_level = levels.size * reciprocal_or_zero(levels.size + levels.later)
-        later_mean = levels.sum_later(share_of_level[:, None] * mean_difference)
+        mean_difference = reciprocal_or_zero(self._later_factor) * level_mean
+        share_of_level = levels.weight_of_level * reciprocal_or_zero(
+            levels.weight_of_level + levels.weight_of_later
+        )
+        later_mean = levels.sum_over_later_levels(share_of_level[:, None] * mean_difference)
 
         deviation = sorted_r - self._root_weight * levels.to_positions(level_mean)
-        factor = self._root_weight * levels.to_positions(self._inner)
+        factor = self._root_weight * levels.to_positions(self._level_factor)
         f = reciprocal_or_zero(factor) * deviation
         f += levels.to_positions(later_mean + mean_difference)
         return levels.to_items(f).reshape(r.shape)
@@ -216,7 +227,10 @@ class SurvivalRoot(GraphRoot):
 
     def _level_means(self, values: Array) -> Array:
         """Sum of the values of each level, divided by the weight of the level."""
-        means: Array = self._levels.sum(values) * reciprocal_or_zero(self._levels.size)[:, None]
+        means: Array = (
+            self._levels.sum_in_levels(values)
+            * reciprocal_or_zero(self._levels.weight_of_level)[:, None]
+        )
         return means
 
 
@@ -244,12 +258,12 @@ class WhitenedRows:
         self._R = R
         self._shift = shift_of_columns(R)
         # factors of row − level mean, and of level mean − later mean: see `SurvivalRoot`
-        self._inner = np.sqrt(levels.degree)
-        self._outer = np.sqrt(levels.coupling * levels.later)
+        self._level_factor = np.sqrt(levels.degree)
+        self._later_factor = np.sqrt(levels.coupling * levels.weight_of_later)
         n_items = len(levels.order)
-        self._position_bounds = np.append(levels.starts, n_items)  # of the levels
-        self._starts_group = np.zeros(len(levels.starts), dtype=bool)
-        self._starts_group[levels.group_bounds[:-1]] = True
+        self._position_bounds = np.append(levels.start_of_level, n_items)  # of the levels
+        self._starts_group = np.zeros(len(levels.start_of_level), dtype=bool)
+        self._starts_group[levels.level_bounds_of_group[:-1]] = True
 
     def __iter__(self) -> Iterator[WhitenedBlock]:
         sum_of_later_rows = np.zeros(self._R.shape[1])  # of the group, before the block
@@ -259,7 +273,7 @@ class WhitenedRows:
 
     def _level_ranges(self) -> Iterator[tuple[int, int]]:
         """First level and end of each block of rows."""
-        level_starts = self._levels.starts
+        level_starts = self._levels.start_of_level
         n_items, n_columns = self._R.shape
         n_rows_in_cache = max(n_columns, CACHED_ENTRIES // n_columns)
         n_rows_of_block = min(block_rows(n_columns), n_rows_in_cache)
@@ -277,22 +291,24 @@ class WhitenedRows:
             centered = features - self._shift
         weighted = centered
         if levels.is_weighted:
-            weighted = centered * levels.weight[positions, None]
+            weighted = centered * levels.sorted_weight[positions, None]
 
         n_levels = block.stop - block.start
         if len(items) == n_levels:  # every level is one item
-            rows, sum_of_later_rows = self._outer_rows(block, centered, weighted, sum_of_later_rows)
+            rows, sum_of_later_rows = self._rows_of_level_means(
+                block, centered, weighted, sum_of_later_rows
+            )
         else:
-            level = levels.of_position[positions] - block.start
+            level = levels.level_of_position[positions] - block.start
             level_sum = group_sums(weighted, level, n_levels)
-            level_mean = level_sum * reciprocal_or_zero(levels.size[block])[:, None]
-            outer_rows, sum_of_later_rows = self._outer_rows(
+            level_mean = level_sum * reciprocal_or_zero(levels.weight_of_level[block])[:, None]
+            rows_of_level_means, sum_of_later_rows = self._rows_of_level_means(
                 block, level_mean, level_sum, sum_of_later_rows
             )
-            rows = self._inner[block][level][:, None] * (centered - level_mean[level])
-            rows += outer_rows[level]
+            rows = self._level_factor[block][level][:, None] * (centered - level_mean[level])
+            rows += rows_of_level_means[level]
         if levels.is_weighted:
-            rows *= np.sqrt(levels.weight[positions, None])
+            rows *= np.sqrt(levels.sorted_weight[positions, None])
         return WhitenedBlock(items, features, rows), sum_of_later_rows
 
     def _features(self, items: Indices) -> Array:
@@ -302,11 +318,11 @@ class WhitenedRows:
             features = self._R[items]
         return np.asarray(features, dtype=np.float64)
 
-    def _outer_rows(
+    def _rows_of_level_means(
         self, block: slice, level_mean: Array, level_sum: Array, sum_of_later_rows: Array
     ) -> tuple[Array, Array]:
         """``√(h S) (φ − M)`` of each level, and the sum of later rows for the next block."""
-        # outer (level mean − later mean); first the sums of the later levels of the group
+        # later_factor (level mean − later mean); first the sums of the later levels of the group
         starts_group = self._starts_group[block]
         rows = np.empty_like(level_sum)
         rows[0] = sum_of_later_rows
@@ -318,7 +334,7 @@ class WhitenedRows:
             cumulate_rows(rows[start:stop])
         sum_of_later_rows = rows[-1] + level_sum[-1]
 
-        rows *= -reciprocal_or_zero(self._levels.later[block])[:, None]  # −M
+        rows *= -reciprocal_or_zero(self._levels.weight_of_later[block])[:, None]  # −M
         rows += level_mean
-        rows *= self._outer[block, None]
+        rows *= self._later_factor[block, None]
         return rows, sum_of_later_rows

@@ -5,7 +5,7 @@ The violated pairs (i → j), those with ``f_i − f_j < 1``, are a graph in whi
 
 * `weight`, Σ ω, `divergence`, Σ ω (e_i − e_j), and `slack`, Σ ω (1 − (f_i − f_j));
 * ``laplacian(v)``, the product of L = Σ ω (e_i − e_j)(e_i − e_j)ᵀ with a vector;
-* ``squares()``, the sums of the squared hinge; see `SquaredSlack`.
+* ``squared_hinge_sums()``, the sums of the squared hinge; see `SquaredHingeSums`.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ from rankwise.graphs.score_graph import ScoreGraph
 SMALL_GROUP = 200  # largest mean size of groups that are sorted one by one
 
 
-class SquaredSlack(NamedTuple):
+class SquaredHingeSums(NamedTuple):
     """Sums over the violated pairs, from which the squared hinge and its derivatives follow.
 
     Attributes
     ----------
-    value : float
+    loss : float
         Σ ω slack².
-    flow : ndarray of shape (n_items,)
+    negative_half_gradient : ndarray of shape (n_items,)
         Σ ω slack (e_i − e_j).
     offset : float
         Σ ω (1 − (f_i − f_j)²).
-    offset_terms, flow_terms : float
-        Sums of the absolute terms of offset and flow, which bound their rounding errors.
+    offset_terms, half_gradient_terms : float
+        Sums of the absolute terms of offset and gradient, which bound their rounding errors.
     """
 
-    value: float
-    flow: Array
+    loss: float
+    negative_half_gradient: Array
     offset: float
     offset_terms: float
-    flow_terms: float
+    half_gradient_terms: float
 
 
 class OrderedPairs:
@@ -143,20 +143,22 @@ class ViolatedOrderedPairs:
         self.weight = float(self._to_items(self._weight_lost).sum())
         self.slack = self.weight - float(scores @ self.divergence)
 
-    def squares(self) -> SquaredSlack:
+    def squared_hinge_sums(self) -> SquaredHingeSums:
         """Sums of the squared hinge."""
+        # sums over the violated pairs (i, j) with their weights ω
         f = self._scores
         laplacian_f = self.laplacian(f)
         sum_of_differences = float(f @ self.divergence)  # Σ ω (f_i − f_j)
         sum_of_squares = float(f @ laplacian_f)  # Σ ω (f_i − f_j)²
         absolute_f = np.abs(f)
-        # (1 − d)² = (1 − d²) − 2 d (1 − d) for the difference d of each pair
-        return SquaredSlack(
-            value=self.weight - 2 * sum_of_differences + sum_of_squares,
-            flow=self.divergence - laplacian_f,
+        # for the difference d of a pair (1 − d)² = 1 − 2 d + d², and also (1 − d²) − 2 d (1 − d):
+        # the second form has the terms of the offset and of the gradient
+        return SquaredHingeSums(
+            loss=self.weight - 2 * sum_of_differences + sum_of_squares,
+            negative_half_gradient=self.divergence - laplacian_f,
             offset=self.weight - sum_of_squares,
             offset_terms=self.weight + float(self._degree @ absolute_f**2),
-            flow_terms=2 * self.weight + float(self._degree @ absolute_f),
+            half_gradient_terms=2 * self.weight + float(self._degree @ absolute_f),
         )
 
     def laplacian(self, v: Array) -> Array:
@@ -175,13 +177,13 @@ class ViolatedOrderedPairs:
         """
         can_lose = self._pairs.can_lose
         if can_lose is None:
-            return self._sweep(values)
+            return self._sum_over_violated_partners(values)
         # items that cannot lose are in pairs as winners only
-        sum_over_winners, _ = self._sweep(values)
-        _, sum_over_losers = self._sweep(np.where(can_lose, values, 0.0))
+        sum_over_winners, _ = self._sum_over_violated_partners(values)
+        _, sum_over_losers = self._sum_over_violated_partners(np.where(can_lose, values, 0.0))
         return np.where(can_lose[self._order], sum_over_winners, 0.0), sum_over_losers
 
-    def _sweep(self, values: Array) -> tuple[Array, Array]:
+    def _sum_over_violated_partners(self, values: Array) -> tuple[Array, Array]:
         """`_sums_over_partners` if every item can lose."""
         sums: tuple[Array, Array] = sum_violated(
             self._sorted_scores, self._sorted_level, self._pairs.group_starts, values[self._order]
@@ -223,10 +225,8 @@ class PairCounts(NamedTuple):
 
     def sum_by(self, codes: Indices, n_codes: int) -> PairCounts:
         """Sums of the entries of each code."""
-        total, discordant, tied = (
-            np.bincount(codes, counts, n_codes).astype(np.float64) for counts in self
-        )
-        return PairCounts(total, discordant, tied)
+        sums = [np.bincount(codes, counts, n_codes).astype(np.float64) for counts in self]
+        return PairCounts(*sums)
 
 
 def count_ordered_pairs(
@@ -271,7 +271,8 @@ def count_ordered_pairs(
         weights[1, order] = winner_weight[order] * weight_of_losers
         return weights
 
-    # with ranks as margins a pair is violated unless the winner has the higher score
+    # a pair is violated unless its winner has a higher margin by at least 1: with ranks as
+    # margins, unless the winner has the higher score; with zeros, every pair
     _, rank = np.unique(scores, return_inverse=True)
     margin = rank.astype(np.float64)
     total = weigh_violated(np.zeros(n_items))
@@ -324,16 +325,17 @@ class ViolatedEdgePairs:
         self.divergence = self._net_inflow(self._weight)
         self.slack = float(self._weight @ self._slack)
 
-    def squares(self) -> SquaredSlack:
+    def squared_hinge_sums(self) -> SquaredHingeSums:
         """Sums of the squared hinge, computed from the slack without cancellation."""
+        # slack = 1 − (f_i − f_j) of the pairs, all positive
         weighted_slack = self._weight * self._slack
         offset_terms = weighted_slack * (2 - self._slack)  # ω (1 − (f_i − f_j)²)
-        return SquaredSlack(
-            value=float(weighted_slack @ self._slack),
-            flow=self._net_inflow(weighted_slack),
+        return SquaredHingeSums(
+            loss=float(weighted_slack @ self._slack),
+            negative_half_gradient=self._net_inflow(weighted_slack),
             offset=float(offset_terms.sum()),
             offset_terms=float(np.abs(offset_terms).sum()),
-            flow_terms=2 * float(weighted_slack.sum()),
+            half_gradient_terms=2 * float(weighted_slack.sum()),
         )
 
     def laplacian(self, v: Array) -> Array:

@@ -61,6 +61,7 @@ class ExponentialLoss(StrictPairLoss):
             Value, gradient and Hessian products.
         """
         f = np.asarray(f, dtype=np.float64)
+        # share of the loss in the pairs that an item should win, and in those it should lose
         log_loss, share_won, share_lost = self._sums.loss_shares(f)
 
         # above e¹⁰⁰ the loss is continued by its tangent, of slope e¹⁰⁰ in log_loss
@@ -121,6 +122,7 @@ class ListedPairSums:
 
     def laplacian_product(self, f: Array, log_loss: float, v: Array) -> Array:
         """``Σ share_k (v_i − v_j) (e_i − e_j)`` over the pairs k = (i → j)."""
+        # Laplacian of the pairs, each weighted by its share of the loss, times v
         share_of_pair = np.exp(self._log_pair_losses(f) - log_loss)
         flow = share_of_pair * (v[self._winner] - v[self._loser])
         to_winners = np.bincount(self._winner, flow, self._n_items)
@@ -140,7 +142,7 @@ class OrderedPairSums:
         self._pairs = pairs
         self._group_bounds = np.append(pairs.group_starts, n_items).tolist()
 
-        # sorted by group, and by level inside a group
+        # sorted by group, and by level inside a group; the item of the higher level should win
         self._order = np.lexsort((pairs.level, pairs.group))
         sorted_level = pairs.level[self._order]
 
@@ -177,7 +179,8 @@ class OrderedPairSums:
 
     def laplacian_product(self, f: Array, log_loss: float, v: Array) -> Array:
         """``Σ share_k (v_i − v_j) (e_i − e_j)`` over the pairs k = (i → j)."""
-        # a constant does not change the product, and logarithms of sums need positive terms
+        # Laplacian of the pairs, each weighted by its share of the loss, times v.
+        # A constant does not change the product, and logarithms of sums need positive terms
         v = v - v.min()
         with np.errstate(divide="ignore"):
             log_v = np.log(v)
@@ -194,6 +197,7 @@ class OrderedPairSums:
 
         A term of the sum is the loss of the pair times a factor of the other item of the pair.
         """
+        # log Σ factor_j · loss of the pair over the losers j, and over the winners j, of each item
         sorted_scores = self._pairs.center(f)[self._order]
         sorted_factor = log_factor[self._order]
 

@@ -58,7 +58,7 @@ class Plane(NamedTuple):
         Plane
             With the offset ``value − gradientᵀ f``.
         """
-        # estimates of the sizes of the terms, which are not known here
+        # the tangent plane at f; the sizes of its terms are estimates, they are not known here
         offset = value - float(np.vdot(gradient, f))
         offset_terms = abs(offset) + 2 * abs(value)
         gradient_terms = max(float(np.abs(gradient).sum()), 2 * abs(offset))
@@ -179,6 +179,7 @@ class PairwiseLoss(ABC):
             Rows and loss of the sample. None for explicit edges, of which few would remain, for a
             small sample, and for a sample without pairs.
         """
+        # every `step`-th group or item, or None if these are too few or have no pairs
         graph = self.graph
         if graph.n_items < MIN_SAMPLE_ITEMS * step:
             return None
@@ -293,7 +294,7 @@ class PairFunctionLoss(StrictPairLoss):
             values, slopes, curvatures = self._evaluate_pairs(block, differences)
             value += float(values.sum())
             # a pair adds its slope to the gradient of the first item, and subtracts it of the other
-            block.add_flows(slopes, gradient)
+            block.add_net_inflow(slopes, gradient)
             offset_terms += float(np.abs(values).sum() + np.abs(slopes * differences).sum())
             gradient_terms += 2 * float(np.abs(slopes).sum())
             curvatures_of_blocks.append(curvatures)
@@ -302,7 +303,7 @@ class PairFunctionLoss(StrictPairLoss):
             product = np.zeros_like(f)
             blocks = pair_blocks(self.graph)
             for block, curvatures in zip(blocks, curvatures_of_blocks, strict=True):
-                block.add_flows(curvatures * block.differences(v), product)
+                block.add_net_inflow(curvatures * block.differences(v), product)
             return np.asarray(product / self.total_weight)
 
         value /= self.total_weight
@@ -321,6 +322,8 @@ class PairFunctionLoss(StrictPairLoss):
         Explicit comparisons may contradict each other: a part of the weight then prefers the second
         item.
         """
+        # a pair costs a ℓ(d) + b ℓ(−d), with the weights a and b of the preferences for its first
+        # and its second item, and the difference d of their scores
         weight_of_second = block.weight_of_second
         weight_of_first = block.weight - block.weight_of_second
         value, slope, curvature = self.function.at(differences)
@@ -422,17 +425,17 @@ class SquaredHingeLoss(StrictPairLoss):
         """
         total_weight = self.total_weight
         violated = self.preferences.violated(f)
-        squares = violated.squares()
-        value = max(squares.value / total_weight, 0.0)
-        gradient = squares.flow * (-2 / total_weight)
+        sums = violated.squared_hinge_sums()
+        value = max(sums.loss / total_weight, 0.0)
+        gradient = sums.negative_half_gradient * (-2 / total_weight)
 
         def hessian_product(v: Array) -> Array:
             return violated.laplacian(v) * (2 / total_weight)
 
         plane = Plane(
-            offset=squares.offset / total_weight,
-            offset_terms=squares.offset_terms / total_weight,
-            gradient_terms=2 * squares.flow_terms / total_weight,
+            offset=sums.offset / total_weight,
+            offset_terms=sums.offset_terms / total_weight,
+            gradient_terms=2 * sums.half_gradient_terms / total_weight,
         )
         return LossValue(value, gradient, hessian_product, plane)
 
@@ -485,8 +488,8 @@ class LogisticLoss(PairwiseLoss):
             Value, gradient and Hessian products.
         """
         f = np.asarray(f, dtype=np.float64)
-        negative_gradient = np.zeros_like(f)
-        sums = np.zeros(4)
+        negative_gradient = np.zeros_like(f)  # every block adds its pairs
+        sums = np.zeros(4)  # of value, offset, offset terms and gradient terms
         for block in self._blocks():
             sums += _add_logistic_block(block, f, negative_gradient)
         value, offset, offset_terms, gradient_terms = (sums / self.total_weight).tolist()
@@ -507,7 +510,7 @@ class LogisticLoss(PairwiseLoss):
                     curvatures = _logistic_curvatures(block, f)
                     if self._stored_blocks is not None:
                         stored_curvatures.append(curvatures)
-                block.add_flows(curvatures * block.differences(v), result)
+                block.add_net_inflow(curvatures * block.differences(v), result)
             return np.asarray(result / self.total_weight)
 
         return product
@@ -529,12 +532,14 @@ def _add_logistic_block(block: PairBlock, f: Array, negative_gradient: Array) ->
     ndarray of shape (4,)
         Value, offset, offset terms and gradient terms, times W.
     """
+    # a pair costs a ℓ(g) + b ℓ(−g) = (a + b) ℓ(g) + b g with the difference g of its scores and the
+    # weight b of the opposite preference; its part of the gradient is added in place
     g = block.differences(f)
     exp_of_minus_abs = np.exp(-np.abs(g))  # never overflows
     log_loss = np.log1p(exp_of_minus_abs) - np.minimum(g, 0.0)  # ℓ(g) = log(1 + e^−g)
     probability_of_second = np.where(g >= 0, exp_of_minus_abs, 1.0) / (1 + exp_of_minus_abs)
     weighted_probability = block.weight * probability_of_second  # ω σ(−g)
-    block.add_flows(weighted_probability - block.weight_of_second, negative_gradient)
+    block.add_net_inflow(weighted_probability - block.weight_of_second, negative_gradient)
 
     weighted_loss = float(block.weight @ log_loss)
     value = weighted_loss + float(block.weight_of_second @ g)

@@ -49,13 +49,17 @@ class PaddedRankings(NamedTuple):
 
     def choice_probabilities(self, f: Array) -> ChoiceProbabilities:
         """Probabilities of the candidates of every choice, for scores f of all rows."""
-        scores = f[self.rows][:, :, None]
+        # each position of a ranking is a choice among its item and all later ones; items that
+        # share a place are a block, and each of them leaves the candidates in equal shares
+        scores = f[self.rows][:, :, None]  # (n_positions, n_rankings, 1)
 
         # log Σ e^f over a position and all later ones, and over its block and all later ones
         log_sum_from_position = np.logaddexp.accumulate(scores[::-1], axis=0)[::-1]
         log_total = np.take_along_axis(log_sum_from_position, self.start, axis=0)
+        # ratio of the sum to that of the previous position
         total_ratio = np.exp(np.diff(log_total, axis=0, prepend=log_total[:1]))
 
+        # share of the item in the sum, and of the candidates that are left when it is chosen
         item_share = np.exp(scores - log_total)
         candidate_share = 1 - self.removed_share * self.block_sums(item_share)
         return ChoiceProbabilities(
@@ -64,6 +68,7 @@ class PaddedRankings(NamedTuple):
 
     def block_sums(self, values: Array) -> Array:
         """Sum over the block of each position, repeated at all positions of the block."""
+        # Σ over the block of each position, at all its positions; items of a block share a place
         if self.is_block_start.all():  # each block has one item
             return values
         running_sums = values.copy()  # begin anew at each block
@@ -101,6 +106,7 @@ class ChoiceProbabilities(NamedTuple):
 
     def sum_over_choices(self, values: Array) -> Array:
         """``Σ_p v_p π_pj`` of each position j; π_pj is the probability of j in choice p."""
+        # Σ_p values_p π_pj for each item j, with its probability π_pj in choice p
         rankings = self.rankings
         scaled = values / self.candidate_share
 
@@ -123,6 +129,7 @@ class ChoiceProbabilities(NamedTuple):
 
     def mean_over_candidates(self, v: Array) -> Array:
         """``Σ_j π_pj v_j`` of each choice p, for v of shape (m, n_rankings, k)."""
+        # Σ_j π_pj v_j for each choice p, with the probability π_pj of item j
         rankings = self.rankings
         own_block = rankings.block_sums(self.item_share * v)
 
@@ -184,7 +191,7 @@ class PlackettLuceLoss(PairwiseLoss):
                 "group a ranking; use likelihood='pairs' for comparisons and for weights."
             )
         scores = np.ravel(graph.y)
-        if placed is None:
+        if placed is None:  # the items of lowest score have no place, unless ties count
             lowest_of_group = np.full(graph.n_groups, np.inf)
             np.minimum.at(lowest_of_group, graph.groups, scores)
             placed = scores > lowest_of_group[graph.groups]
@@ -256,7 +263,7 @@ class PlackettLuceLoss(PairwiseLoss):
 
         return product
 
-    def by_ranking(self, f: Array) -> Iterator[tuple[PaddedRankings, Array, Array]]:
+    def derivatives_by_ranking(self, f: Array) -> Iterator[tuple[PaddedRankings, Array, Array]]:
         """Gradient and Hessian of each ranking, not divided by W.
 
         Parameters
@@ -273,6 +280,7 @@ class PlackettLuceLoss(PairwiseLoss):
         hessians : ndarray of shape (n_rankings, m, m)
             Their Hessians.
         """
+        # each table has rankings of one length; for each the gradient and Hessian of its loss
         for table in self._tables:
             probabilities = table.choice_probabilities(f)
             expected = probabilities.sum_over_choices(table.weight)
@@ -302,8 +310,8 @@ class PlackettLuceLoss(PairwiseLoss):
         bool
             True if f separates the rankings.
         """
+        # whether f ranks every placed item strictly above the next one
         for table in self._tables:
-            # of each item and the next one in the ranking
             is_placed = table.weight[:-1] > 0
             shares_place = np.diff(table.start, axis=0) == 0
             is_not_above_next = np.diff(f[table.rows], axis=0)[:, :, None] >= 0

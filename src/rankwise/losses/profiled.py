@@ -31,6 +31,7 @@ RIDGE = 1e-8  # times the mean square of a column: keeps effects of values that 
 
 def center_in_components(Z: Array, graph: PreferenceGraph) -> Array:
     """The columns less their means in each component; columns constant up to rounding become 0."""
+    # subtract from each column its mean in each connected component of the graph
     component = graph.components
     component_sizes = np.bincount(component)
     # (n_components, n_items), 1 where the item is in the component
@@ -128,6 +129,8 @@ def nuisance_effects(
     error : ndarray of shape (n_columns,)
         Standard errors; nan for a column that differs in no pair, and for a single group.
     """
+    # effects γ of the nuisance columns Z, beside the features R with weights w, and their standard
+    # errors; the loss of scores f is fᵀ A f − 2 fᵀ target
     R = R - R.mean(axis=0)
     AR = times_A(R)
     AZ = times_A(Z)
@@ -143,7 +146,7 @@ def nuisance_effects(
     gamma = gamma - null_space @ (null_space.T @ gamma)
     influence = influence - (influence @ null_space) @ null_space.T
 
-    # from the variance of the influence of a group
+    # standard errors from the variance of the influence of a group
     n_groups = len(influence)
     if n_groups == 1:
         return gamma, np.full(len(gamma), np.nan)
@@ -156,14 +159,15 @@ def _influence_of_groups(
     R: Array, Z: Array, AR: Array, AZ: Array, residual: Array, groups: Indices, alpha: float
 ) -> Array:
     """How far each group moves γ: the last entries of ``H⁺ u_g``, shape (n_groups, n_columns)."""
-    # u_g: the contribution of each group to the gradient in w and in γ, less the mean
+    # for each group the change of the nuisance effects γ by its rows: the inverse Hessian times its
+    # contribution to the gradient, in the feature weights w and in γ, less the mean contribution
     residual_by_group = sp.csr_array((residual, (groups, np.arange(len(Z)))))
     group_gradient_w = residual_by_group @ R  # (n_groups, n_features)
     group_gradient_gamma = residual_by_group @ Z  # (n_groups, n_columns)
     group_gradient_w -= group_gradient_w.mean(axis=0)
     group_gradient_gamma -= group_gradient_gamma.mean(axis=0)
 
-    # w is eliminated from H by its Schur complement
+    # w is eliminated from the Hessian by its Schur complement
     penalized_gram = R.T @ AR + alpha * np.eye(R.shape[1])
     projection = scipy.linalg.solve(penalized_gram, R.T @ AZ, assume_a="pos")
     reduced_gradient = group_gradient_gamma - group_gradient_w @ projection
@@ -173,6 +177,7 @@ def _influence_of_groups(
 
 def _pseudo_inverse(gram: Array) -> Array:
     """Pseudo-inverse of a Gram matrix whose columns may have any scale."""
+    # a root U of the pseudoinverse, U Uᵀ = gram⁺, from the eigenvalues above rounding
     scale, eigenvalues, eigenvectors = _scaled_spectrum(gram)
     is_positive = eigenvalues > RANK_TOLERANCE * len(eigenvalues)
     root = scale[:, None] * eigenvectors[:, is_positive] / np.sqrt(eigenvalues[is_positive])
@@ -188,6 +193,7 @@ def _null_space(gram: Array) -> Array:
 
 def _scaled_spectrum(gram: Array) -> tuple[Array, Array, Array]:
     """Scales that give a unit diagonal, and eigenvalues and eigenvectors of the scaled matrix."""
+    # eigenvalues of the Gram matrix of columns that are scaled to norm 1
     norms = np.sqrt(np.maximum(gram.diagonal(), 0.0))
     scale = np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)
     eigenvalues, eigenvectors = scipy.linalg.eigh(gram * scale[:, None] * scale)
@@ -215,14 +221,15 @@ class ProfileLoss(PairwiseLoss):
     """
 
     def __init__(self, loss: PairwiseLoss, Z: Array) -> None:
+        # loss(f + Z γ) as a function of f: γ minimizes it, for each f anew
         super().__init__(loss.graph)
         self.loss = loss
-        self.Z = Z
+        self.Z = Z  # nuisance columns
         self.total_weight = loss.total_weight
-        self.gamma = np.zeros(Z.shape[1])
+        self.gamma = np.zeros(Z.shape[1])  # where the next minimization starts
         self._ridge = RIDGE * np.mean(Z**2, axis=0)
 
-    def leaves_nothing_of(self, R: Array) -> bool:
+    def explains_all_of(self, R: Array) -> bool:
         """Whether the columns explain all features, or order all pairs correctly by themselves."""
         self.at(np.zeros(len(self.Z)))  # sets γ to the effects without features
         if self.loss.is_separated_by(self.Z @ self.gamma):
@@ -243,6 +250,7 @@ class ProfileLoss(PairwiseLoss):
         A step that moves a score by r is shortened by 1 + r, which is safe for the logistic loss,
         and then doubled as long as that lowers the loss.
         """
+        # the loss of f + Z γ, minimized over γ by Newton's method from the γ of the last call
         gamma = self.gamma
         current = self._with_gamma(f, gamma)
         for _ in range(MAX_NEWTON_STEPS):

@@ -116,6 +116,7 @@ class SquaredLoss:
         LossValue
             Value, gradient and Hessian products.
         """
+        # the loss is fᵀ A f − 2 fᵀ t + its value at 0, with the target t
         half_gradient = self.times_A(f) - self.target
         gradient = 2 * half_gradient
         # fᵀ A f − 2 fᵀ t = fᵀ ((A f − t) − t)
@@ -141,7 +142,7 @@ class SquaredLoss:
             The product, of the shape of V.
         """
         if self.beta == 0:
-            return self._pair_factor * self.graph.laplacian(V)  # (1−β)/W L V
+            return self._pair_factor * self.graph.laplacian(V)  # (1−β)/W L V, with W pairs
         product = self._item_factor * self._times_item_weights(V)  # β/s D V
         if self.beta < 1:
             product += self._pair_factor * self.graph.laplacian(V)
@@ -172,6 +173,7 @@ class SquaredLoss:
         tuple of ndarray
             ``Rᵀ A R`` of shape (p, p), and ``Rᵀ t``.
         """
+        # Rᵀ A R and Rᵀ t, from sums over the pairs, weighted 1 − β, and over the items, weighted β
         if self.nuisance is not None:
             n_nuisance = self.nuisance.shape[1]
             without_nuisance = replace(self, nuisance=None)
@@ -232,21 +234,23 @@ class SquaredLoss:
         """
         if sp.issparse(R):
             return self._sparse_norms(R)
-        norms = np.zeros(R.shape[1])
+        # vᵀ A v of each column v of R, for the matrix A of the loss
+        squared_norms = np.zeros(R.shape[1])
         columns_per_block = max(1, n_entries // R.shape[0])
         for start in range(0, R.shape[1], columns_per_block):
             columns = slice(start, start + columns_per_block)
             V = np.asarray(R[:, columns], dtype=np.float64)
-            norms[columns] = np.sum(V * self.times_A(V), axis=0)  # vᵀ A v of each column v
-        return norms
+            squared_norms[columns] = np.sum(V * self.times_A(V), axis=0)
+        return squared_norms
 
     def _sparse_norms(self, R: Any) -> Array:
-        norms = np.zeros(R.shape[1])
+        # vᵀ A v of each column v of R, with A = (1−β)/W L + β/s D
+        squared_norms = np.zeros(R.shape[1])
         if self.beta < 1:
-            norms += self._pair_factor * self.graph.sparse_norms(R)
+            squared_norms += self._pair_factor * self.graph.sparse_norms(R)
         if self.beta > 0:
-            norms += self._item_factor * sums_of_squares(R, self.graph.item_weights)
-        return norms
+            squared_norms += self._item_factor * sums_of_squares(R, self.graph.item_weights)
+        return squared_norms
 
     def moment(self, R: Any) -> Array:
         """``Rᵀ t``.

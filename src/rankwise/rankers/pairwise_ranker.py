@@ -222,7 +222,7 @@ class PairwiseRanker(PathModel):
             random_state=self.random_state,
             explicit=True,
         ).stored()
-        if isinstance(loss, ProfileLoss) and loss.leaves_nothing_of(dense_rows(features.matrix)):
+        if isinstance(loss, ProfileLoss) and loss.explains_all_of(dense_rows(features.matrix)):
             warn_explained()
         if not features.is_definite:
             warn_user(

@@ -208,7 +208,7 @@ class PlackettLuce:
         # Rankings of the same length at once. The gradient of a ranking, corrected for its own
         # influence on the ratings, is (I − K A⁻¹)⁻¹ g with its Hessian K, for its items.
         row_ratings = ratings[self.rankings.item]
-        for table, gradients, hessians in self.loss.by_ranking(row_ratings):
+        for table, gradients, hessians in self.loss.derivatives_by_ranking(row_ratings):
             rows = table.rows.T  # (n_rankings, length)
             items = self.rankings.item[rows]
             inverse_blocks = inverse_hessian[items[:, :, None], items[:, None, :]]
@@ -236,7 +236,7 @@ class PlackettLuce:
         row_ratings = ratings[self.rankings.item]
         # Sum of the Hessians of all rankings; entries count if one of their items is selected.
         total = np.zeros(n_items * n_items)  # flattened
-        for table, _, hessians in self.loss.by_ranking(row_ratings):
+        for table, _, hessians in self.loss.derivatives_by_ranking(row_ratings):
             items = self.rankings.item[table.rows.T]  # (n_rankings, length)
             hessians *= is_selected[items][:, :, None] | is_selected[items][:, None, :]
 
