@@ -136,7 +136,10 @@ def test_the_bound_is_lower_by_the_stated_rounding(seed):
     rng = np.random.default_rng(seed)
     R = rng.normal(size=(6, 3)) * 10.0 ** rng.integers(-3, 4, 3)
     objective = make_objective(R, HingeLoss(ScoreGraph(np.arange(6))), 0.1)
-    plain, careful = Bundle(objective.magnitude, 0), Bundle(objective.magnitude, 6)
+    plain, careful = (
+        Bundle(objective.largest_feature_values, 0),
+        Bundle(objective.largest_feature_values, 6),
+    )
     point = objective.at(rng.normal(size=3))
     for bundle in (plain, careful):
         bundle.add(point.loss_gradient, point.loss.plane)
@@ -306,9 +309,9 @@ def test_products_are_exact_up_to_a_constant(dtype, offset, make):
     u -= u.mean()
     f, truth = objective.scores(w), exact @ w
     rounding = 2.0**-52 * (4 + math.sqrt(50 + 4))
-    allowed = rounding * (objective.magnitude @ np.abs(w))
+    allowed = rounding * (objective.largest_feature_values @ np.abs(w))
     assert np.abs((f - f[0]) - (truth - truth[0])).max() <= 2 * allowed
-    allowed = rounding * objective.magnitude * np.abs(u).sum()
+    allowed = rounding * objective.largest_feature_values * np.abs(u).sum()
     slope = (exact - exact[0]).T @ u
     assert (np.abs(objective.derivative_in_weights(u) - slope) <= 2 * allowed + 1e-30).all()
     assert objective.derivative_in_weights(u)[2] == 0
@@ -327,7 +330,7 @@ def test_columns_far_from_zero_lose_no_digits():
     truth = (X - X[0]) @ w
     f = objective.scores(w)
     np.testing.assert_allclose(f - f[0], truth, atol=1e-14)
-    assert (objective.magnitude < 5).all()
+    assert (objective.largest_feature_values < 5).all()
 
 
 def test_scores_do_not_drift_along_many_lines():

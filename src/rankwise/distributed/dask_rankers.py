@@ -645,7 +645,7 @@ def _summarize(objective: Objective | None) -> _BlockSummary | None:
         n_pairs=loss.graph.n_pairs,
         total_weight=loss.total_weight,
         pair_covariance=estimate_pair_covariance(objective),
-        magnitude=objective.magnitude,
+        magnitude=objective.largest_feature_values,
     )
 
 

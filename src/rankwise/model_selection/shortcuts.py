@@ -454,9 +454,9 @@ class Refit(Shortcut):
         limits = self.problem.limits
         if self.problem.is_iterative:  # the norms of all items approximate those of each fold
             matrix = self.problem.features.matrix
-            norms = np.maximum(self.problem.loss.norms(matrix), 0.0)
+            squared_norms = np.maximum(self.problem.loss.norms(matrix), 0.0)
             limits = limits.copy()
-            limits["norms"] = norms
+            limits["squared_norms"] = squared_norms
         for k, removed in enumerate(track(self.units.members, "refitting without a fold")):
             weights = self._weights_without(removed, alphas, limits)
             yield [k], weights[None]  # a batch of one unit

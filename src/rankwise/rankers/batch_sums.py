@@ -115,18 +115,18 @@ class BatchSums:
     @property
     def n_items(self) -> int:
         """Rows so far."""
-        return self._equations.rows.n
+        return self._equations.rows.n_terms
 
     @property
     def n_pairs(self) -> int:
         """Pairs so far."""
-        return self._equations.pairs.n
+        return self._equations.pairs.n_terms
 
     @property
     def pair_distance(self) -> float:
         """Mean squared distance between the items of a pair, 0 without pairs."""
         pairs = self._equations.pairs
-        if not pairs.n:
+        if not pairs.n_terms:
             return 0.0
         # the trace is Σ ω ‖r_i − r_j‖² over the pairs (i, j) of rows r with weights ω
         return float(np.trace(pairs.gram) / pairs.weight)
@@ -336,7 +336,7 @@ class BatchSums:
         for name, group_rows in rows_by_group.items():
             held_out_equations = self._group_equations(name, X, target, group_rows)
             train_equations = self._equations.subtract(held_out_equations)
-            if not train_equations.pairs.n and self.beta < 1:
+            if not train_equations.pairs.n_terms and self.beta < 1:
                 raise ValueError(f"without {_group_text(name)} there is no pair to train on.")
             weights_by_alpha = train_equations.solve(self.beta, checked_alphas)
             X_test = X[group_rows]

@@ -123,7 +123,7 @@ class SufficientStatistics(BatchSums):
             "n_features": n_features,
             "feature_names": list(feature_names),
             "output_shape": self.output_shape,
-            "totals": [pairs.weight, pairs.n, rows.weight, rows.n],
+            "totals": [pairs.weight, pairs.n_terms, rows.weight, rows.n_terms],
             "open": [
                 [name, group.n_items, group.weight, group.pair_weight]
                 for name, group in self._open_groups.items()
@@ -132,7 +132,7 @@ class SufficientStatistics(BatchSums):
         }
         # of each open group: the mean of its rows, and a root of the Gram matrix of centered rows
         means = np.array([group.mean for group in self._open_groups.values()])
-        roots = [group.root for group in self._open_groups.values()]
+        roots = [group.scatter_root for group in self._open_groups.values()]
         if not roots:
             roots = [np.empty((0, 0))]
         root_ends = np.cumsum([len(root) for root in roots])

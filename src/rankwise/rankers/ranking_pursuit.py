@@ -418,7 +418,7 @@ class RankingPursuit(HoldOutMixin, RankerMixin, BaseEstimator):
         )
 
         # each greedy step adds a function to every view; steps are computed as they are read
-        squared_norms = problem.norms()  # of all functions; 0 if constant inside groups
+        squared_norms = problem.squared_norms()  # of all functions; 0 if constant inside groups
         _check_not_constant(squared_norms)
         search = SEARCHES[self.search_](problem, squared_norms)
         all_steps = pursue(problem, search, int(self.n_basis), self.backfit)

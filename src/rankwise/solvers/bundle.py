@@ -47,7 +47,7 @@ class Bundle:
 
     Parameters
     ----------
-    magnitude : ndarray of shape (n_features,)
+    largest_feature_values : ndarray of shape (n_features,)
         |R|, the largest absolute values of the columns.
     n_items : int
         Number of terms of a sum over items; 0 makes no allowance for rounding.
@@ -55,15 +55,17 @@ class Bundle:
         Number of planes of a full bundle; fewer if they would take too much memory.
     """
 
-    def __init__(self, magnitude: Array, n_items: int, max_planes: int = MAX_PLANES) -> None:
-        n_features = len(magnitude)
+    def __init__(
+        self, largest_feature_values: Array, n_items: int, max_planes: int = MAX_PLANES
+    ) -> None:
+        n_features = len(largest_feature_values)
         n_planes_in_memory = MAX_ENTRIES // max(1, n_features)
         self._capacity = max(4, min(max_planes, n_planes_in_memory))
         self._slopes = np.zeros((1, n_features))  # a_t of each plane
         self._planes = np.array([ZERO_PLANE])  # a loss is at least 0
         self._gram = np.zeros((1, 1))  # inner products of the slopes
         self._mixture_weights = np.ones(1)  # λ of the last solution
-        self._magnitude = magnitude
+        self._largest_feature_values = largest_feature_values
         # η: relative rounding error of a sum over features, then over items
         self._rounding_unit = 0.0
         if n_items:
@@ -81,8 +83,8 @@ class Bundle:
         w : ndarray of shape (n_features,)
             Weights.
         """
-        # η (1 + value + Σ |terms of the gradient| · largest |score|)
-        largest_score = float(self._magnitude @ np.abs(w))
+        # η (1 + value + Σ |terms of the gradient| · largest |score|), η: relative rounding error
+        largest_score = float(self._largest_feature_values @ np.abs(w))
         return float(self._rounding_unit * (1 + value + plane.gradient_terms * largest_score))
 
     def add(self, slope: Array, plane: Plane) -> None:
@@ -114,7 +116,8 @@ class Bundle:
         w : ndarray of shape (n_features,)
             The minimizer of the mixture of planes plus the regularizer.
         """
-        # the bound by a mixture λ of the planes is offsetsᵀ λ − λᵀ Q λ / 2
+        # plane t is slope_tᵀ w + offset_t, at most the loss; minimized over w with the penalty
+        # α ‖w‖² added, a mixture of the planes with weights λ has the value offsetsᵀ λ − λᵀ Q λ / 2
         Q = self._gram / (2 * alpha)
         offsets = self._planes[:, 0]
         weights = maximize_on_simplex(Q, offsets, self._mixture_weights, best_objective)
@@ -140,8 +143,9 @@ class Bundle:
 
     def _rounding_of_bound(self, mixture: Plane, w: Array, penalty: float, alpha: float) -> float:
         """Bound of the rounding error of a bound: the formula of the module's docstring."""
-        # η (s + p |R|ᵀ|w|) + ‖η p |R|‖²/(4α) + 4 ε α ‖w‖², with the terms s and p
-        slope_error = self._rounding_unit * mixture.gradient_terms * self._magnitude
+        # η (s + p |R|ᵀ|w|) + ‖η p |R|‖²/(4α) + 4 ε α ‖w‖² with the offset terms s, the gradient
+        # terms p, the largest values |R| of the features, and the penalty α ‖w‖²
+        slope_error = self._rounding_unit * mixture.gradient_terms * self._largest_feature_values
         rounding_error = self._rounding_unit * mixture.offset_terms + 4 * EPSILON * penalty
         rounding_error += float(slope_error @ np.abs(w))
         rounding_error += float(slope_error @ slope_error) / (4 * alpha)
@@ -149,7 +153,7 @@ class Bundle:
 
     def _merge_half(self) -> None:
         """Drop the half with the smallest weights, and add the mixture of all: the bound stays."""
-        # the mixture of all planes alone gives the same bound as all planes
+        # keep the planes of large weight, and the mixture of all: it alone gives the same bound
         weights = self._mixture_weights
         all_planes = slice(None)
         slope, mixture = self._mixture_of(weights, all_planes)
@@ -192,6 +196,7 @@ def maximize_on_simplex(
         A point of the simplex; the maximizer unless the limit was reached.
     """
 
+    # active-set method for the largest cᵀ x − xᵀ Q x / 2 with x ≥ 0 and Σ x = 1
     def value_at(point: Array) -> float:
         return float(c @ point - 0.5 * (point @ Q @ point))
 
@@ -228,7 +233,8 @@ def maximize_on_simplex(
 
 def _move_until_zero(x: Array, active: Indices, target: Array) -> int:
     """Move x[active] towards the target until an entry is 0; the index of that entry in x."""
-    # the step to the boundary x = 0 for each entry that the target makes negative
+    # change x towards the target until its first entry is zero; first, for each entry that is
+    # negative in the target, the step at which it becomes zero
     is_negative = target < 0
     step = np.ones(len(active))
     step[is_negative] = x[active][is_negative] / (x[active] - target)[is_negative]
@@ -243,6 +249,7 @@ def _maximize_without_bounds(Q: Array, c: Array) -> Array:
     A small number on the diagonal makes Q regular. Two steps of iterative refinement remove its
     effect, which for a small α would be larger than the objective.
     """
+    # maximize cᵀ x − xᵀ Q x / 2 with Σ x = 1, where entries of x may be negative
     n = len(c)
     diagonal = Q.diagonal()
     smallest_pivot = max(1e-24 * float(diagonal.max()), 1e-16 * float(np.abs(c).max()), 1e-300)
@@ -255,6 +262,7 @@ def _maximize_without_bounds(Q: Array, c: Array) -> Array:
     system[:n, n] = scale / scale.max()
     right_hand_side = np.append(c * scale, 1 / scale.max())
 
+    # invert a slightly regularized system, and refine its solution by the residuals
     regular_system = system.copy()
     regular_system[np.arange(n), np.arange(n)] += 1e-14 * n
     try:

@@ -70,9 +70,9 @@ def line_search(objective: Objective, start: Iterate, direction: Array) -> Itera
         return None
 
     # ‖w + step · direction‖² is a polynomial of the step with these coefficients
-    w_w = float(start.w @ start.w)
-    w_direction = float(start.w @ direction)
-    direction_direction = float(direction @ direction)
+    w_dot_w = float(start.w @ start.w)
+    w_dot_direction = float(start.w @ direction)
+    direction_dot_direction = float(direction @ direction)
     score_direction = objective.scores(direction)
 
     longest_accepted = 0.0
@@ -81,13 +81,13 @@ def line_search(objective: Objective, start: Iterate, direction: Array) -> Itera
     accepted_loss: LossValue | None = None
     for _ in range(MAX_TRIALS):
         loss = objective.loss.at(start.scores + step * score_direction)
-        squared_norm = w_w + 2 * step * w_direction + step * step * direction_direction
+        squared_norm = w_dot_w + 2 * step * w_dot_direction + step * step * direction_dot_direction
         value = loss.value + alpha * squared_norm
         if value <= start.value + SUFFICIENT_DECREASE * step * slope_at_start:
             longest_accepted = step
             accepted_loss = loss
             slope_of_loss = float(loss.gradient @ score_direction)
-            slope = slope_of_loss + 2 * alpha * (w_direction + step * direction_direction)
+            slope = slope_of_loss + 2 * alpha * (w_dot_direction + step * direction_dot_direction)
             if slope >= SUFFICIENT_CURVATURE * slope_at_start:
                 break
         else:
@@ -156,7 +156,7 @@ class Solution:
             self.w = point.w
             self.objective = point.value
         self.bound = max(self.bound, bound)  # this order keeps the old bound if the new one is NaN
-        if self.bound > self.objective:  # if rounding explains it, both are equal
+        if self.bound > self.objective:  # impossible but for rounding: then both are equal
             rounding_error = self.bundle.rounding_of(point.value, point.loss.plane, point.w)
             if self.bound <= self.objective + rounding_error:
                 self.bound = self.objective
@@ -164,9 +164,10 @@ class Solution:
 
     def finished(self, tol: float, max_iter: int) -> bool:
         """Whether the search is to stop; sets `end` if so."""
+        # set `end` to the reason to stop, if there is one
         recent = self.history[-1 - STALLED_ITERATIONS :]
         is_unchanged = len(recent) > STALLED_ITERATIONS and recent[-1] == recent[0]
-        if self.bound > self.objective:
+        if self.bound > self.objective:  # by more than rounding explains: an error in the loss
             self.end = "contradicted"
         elif self.gap <= tol:
             self.end = "converged"
@@ -203,17 +204,17 @@ class Search:
         self.solution = solution
         self.bundle_minimizer = point.w
 
-    def finish_iteration(self, *points: Iterate, is_exact: bool = False) -> float:
+    def update_bound(self, *points: Iterate, solve_fully: bool = False) -> float:
         """Add the planes at these points, compute the bound, and record the current point.
 
         The master problem is solved as accurately as the objective of the current point requires,
-        or fully if `is_exact`. Returns the bound of this iteration.
+        or fully if `solve_fully`. Returns the bound of this iteration.
         """
         bundle = self.solution.bundle
         for point in points:
             bundle.add(point.loss_gradient, point.loss.plane)
         best_objective = self.point.value
-        if is_exact:
+        if solve_fully:
             best_objective = math.inf  # then the master problem is solved fully
         bound, self.bundle_minimizer = bundle.solve(self.objective.alpha, best_objective)
         self.solution.record(self.point, bound)
@@ -229,7 +230,7 @@ def cutting_planes(search: Search) -> Iterator[None]:
     Converges for every α > 0, but slowly for a small α; used as the reference.
     """
     while True:
-        search.finish_iteration(search.point, is_exact=True)
+        search.update_bound(search.point, solve_fully=True)
         yield
         search.point = search.objective.at(search.bundle_minimizer)
 
@@ -263,10 +264,11 @@ def _descent_steps(search: Search, descent_direction: Callable[[Iterate], Array]
     gaps: deque[float] = deque(maxlen=PATIENCE + 1)
     bounds: deque[float] = deque(maxlen=PATIENCE + 1)
     while True:
-        bound = search.finish_iteration(search.point)
-        yield
+        bound = search.update_bound(search.point)
+        yield  # the caller stops here at the end
         gaps.append(search.point.value - bound)
         bounds.append(bound)
+        # in the last PATIENCE steps the gap was not halved, nor the bound doubled
         is_gap_slow = gaps[-1] > 0.5 * gaps[0]
         is_bound_slow = bounds[-1] < 2 * bounds[0]
         if len(gaps) > PATIENCE and is_gap_slow and is_bound_slow:
@@ -292,7 +294,7 @@ def bundle_steps(search: Search) -> Iterator[None]:
             new_points.append(next_point)
         w = search.point.w
         new_points.append(search.objective.at(w + LOOK_AHEAD * (target - w)))
-        search.finish_iteration(*new_points)
+        search.update_bound(*new_points)
         yield
 
 
@@ -483,10 +485,10 @@ def minimize_pairwise(
         pair_covariance = solution_at_other_alpha.pair_covariance
         bundle = solution_at_other_alpha.bundle  # its planes do not depend on alpha
     else:
-        bundle = Bundle(objective.magnitude, objective.n_items)
+        bundle = Bundle(objective.largest_feature_values, objective.n_items)
     solution = _zero_solution(objective, method, bundle, pair_covariance)
 
-    w = solution.w
+    w = solution.w  # zero
     if initial_weights is not None:
         w = initial_weights
     try:
@@ -561,6 +563,7 @@ def _replace_zero(solution: Solution, objective: Objective, tol: float) -> Solut
     With a large α zero is within the tolerance. The minimizer of the bundle takes its place if the
     gap stays within the tolerance.
     """
+    # the minimizer of the lower bound is about as good, and ranks the items
     _, bundle_minimizer = solution.bundle.solve(objective.alpha)
     point = objective.at(bundle_minimizer)
     bound = min(solution.bound, point.value)

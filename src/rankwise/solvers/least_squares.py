@@ -154,6 +154,7 @@ def solve_shifted(
     is_definite : bool
         Whether every A + λI was positive definite.
     """
+    # solve (A + λI) x = t for a symmetric A and each λ of `shifts`
     t = t.reshape(len(t), -1)
     shifts = np.asarray(shifts, dtype=np.float64)
     if not np.isfinite(np.diagonal(A)).all():  # which says nothing about definiteness
@@ -195,6 +196,7 @@ def solve_shifted_systems(A: Array, t: Array, shifts: Array) -> tuple[Array, NDA
     is_definite : ndarray of bool, shape (n_systems,)
         Whether every A + λI of the system was positive definite.
     """
+    # solve (A_k + λI) x = t_k for the matrices A_k in A, and each λ of `shifts`
     n = A.shape[1]
     is_finite = bool(np.isfinite(np.diagonal(A, axis1=1, axis2=2)).all())
     has_several_shifts = len(shifts) > 1 and shifts.all()
@@ -212,6 +214,7 @@ def solve_shifted_systems(A: Array, t: Array, shifts: Array) -> tuple[Array, NDA
 
 def _solve_with_zero_shifts(A: Array, t: Array, shifts: Array) -> tuple[Array, bool]:
     """The same for λ of which some are 0, where the solution is the limit for λ → 0."""
+    # (A + λI) x = t for each λ of `shifts`; A itself may be singular
     x = np.empty((len(shifts), *t.shape))
     is_definite = True
     is_zero = shifts == 0
@@ -260,6 +263,7 @@ def solve_symmetric(
         False if A + shift I was not positive definite, which only an indefinite kernel can cause;
         x is then the stationary point, from a symmetric indefinite factorization.
     """
+    # solve (A + shift I) x = t by a Cholesky factorization, which needs a definite matrix
     if not overwrite:
         A = A.copy()
     on_diagonal = np.diag_indices(len(A))
@@ -310,13 +314,14 @@ def solve_reduced(
     is_definite : ndarray of bool, shape (n_systems,)
         Whether every A + λI of the system was positive definite.
     """
-    # solve (A + λI) x = t: reduce each A to a tridiagonal T, which serves all λ
+    # solve (A_k + λI) x = t_k for each λ of `shifts`: A_k is reduced once, to a tridiagonal T
+    # LAPACK: dsytrd reduces, dormqr multiplies by Q, dptsv and dgtsv solve tridiagonal systems
     n_systems, n, n_outputs = t.shape
     n_shifts = len(shifts)
     x = np.empty((n_systems, n_shifts, n, n_outputs))
     is_definite = np.ones(n_systems, dtype=bool)
     for k in range(n_systems):
-        # A = Q T Qᵀ: Q as Householder vectors and their scales, T as its two diagonals
+        # A_k = Q T Qᵀ: Q as Householder vectors and their scales, T as its two diagonals
         vectors, diagonal, off_diagonal, scales, _ = lapack.dsytrd(
             A[k].T, lower=1, lwork=LAPACK_BLOCK * n, overwrite_a=int(overwrite)
         )
@@ -331,7 +336,7 @@ def solve_reduced(
         block_off_diagonal = np.tile(np.append(off_diagonal, 0.0), n_shifts)[:-1]
         right_hand_side = np.tile(Qt_t, (n_shifts, 1))
         _, _, z, info = lapack.dptsv(block_diagonal, block_off_diagonal, right_hand_side)
-        if info != 0:  # not positive definite
+        if info != 0:  # not positive definite: solve without a Cholesky factorization
             is_definite[k] = False
             *_, z, _ = lapack.dgtsv(
                 block_off_diagonal, block_diagonal, block_off_diagonal, right_hand_side
@@ -375,7 +380,7 @@ class IterationLimits(TypedDict, total=False):
     tol: float
     max_iter: int | None
     watch: Watch | None
-    norms: Array | None
+    squared_norms: Array | None
 
 
 def minimize(
@@ -408,29 +413,36 @@ def minimize(
     overwrite : bool, default=False
         Whether a kernel matrix may be overwritten, which saves a copy of it.
     **limits
-        `tol`, `max_iter`, `watch` and `norms` of `minimize_iteratively`.
+        `tol`, `max_iter`, `watch` and `squared_norms` of `minimize_iteratively`.
 
     Returns
     -------
     Solutions
         The minimizers.
     """
-    if method == "primal":  # (Rᵀ A R + λI) w = Rᵀ t
-        with np.errstate(invalid="ignore", over="ignore"):  # R may be infinite
-            gram, moment = loss.system(matrix)
-        coef, is_definite = solve_shifted(gram, moment, shifts, overwrite=True)
-        return Solutions(coef, is_definite)
-    if method == "dual":  # (Fᵀ K F + λI) c = b with F Fᵀ = A and F b = t
-        root = loss.root()  # F
+    # the loss of the scores f is fᵀ A f − 2 fᵀ t, with a matrix A and a vector t;
+    # each λ of `shifts` penalizes the norm of the model
+    if method == "dual":
+        # scores K a of the kernel matrix K; with a root F of A, F Fᵀ = A, and b from F b = t
+        # solve (Fᵀ K F + λI) c = b, and then a = F c
         K = matrix
         if not overwrite:
             K = matrix.copy()
-        solutions_in_root, is_definite = solve_shifted(
-            root.sandwich(K), root.solve(loss.target), shifts, overwrite=True
-        )
-        coef = np.stack([root.apply(c) for c in solutions_in_root])  # a = F c
-        return Solutions(coef, is_definite)
-    return minimize_iteratively(loss, matrix, shifts, **limits)
+        F = loss.root()
+        Ft_K_F = F.sandwich(K)
+        b = F.solve(loss.target)
+        c_by_shift, is_definite = solve_shifted(Ft_K_F, b, shifts, overwrite=True)
+        dual_coef = np.stack([F.apply(c) for c in c_by_shift])
+        return Solutions(dual_coef, is_definite)
+
+    # scores R w of the features R: solve (Rᵀ A R + λI) w = Rᵀ t
+    R = matrix
+    if method == "iterative":
+        return minimize_iteratively(loss, R, shifts, **limits)
+    with np.errstate(invalid="ignore", over="ignore"):  # R may be infinite
+        gram, moment = loss.system(R)  # Rᵀ A R and Rᵀ t
+    weights, is_definite = solve_shifted(gram, moment, shifts, overwrite=True)
+    return Solutions(weights, is_definite)
 
 
 def minimize_iteratively(
@@ -441,7 +453,7 @@ def minimize_iteratively(
     tol: float,
     max_iter: int | None,
     watch: Watch | None = None,
-    norms: Array | None = None,
+    squared_norms: Array | None = None,
 ) -> Solutions:
     """``(Rᵀ A R + λI) w = Rᵀ t`` by iterations, [RankRLS09] section 4.3.
 
@@ -463,7 +475,7 @@ def minimize_iteratively(
         Limit of iterations for each λ; None for ten times the number of features.
     watch : callable, optional
         Called after each iteration of conjugate gradients.
-    norms : ndarray of shape (n_features,), optional
+    squared_norms : ndarray of shape (n_features,), optional
         Diagonal of ``Rᵀ A R``, or numbers near it; computed by default.
 
     Returns
@@ -474,8 +486,8 @@ def minimize_iteratively(
     # solve (Rᵀ A R + λI) w = Rᵀ t for every λ, without forming Rᵀ A R
     moment = loss.moment(R).reshape(R.shape[1], -1)  # Rᵀ t
     R_transposed = R.T
-    if norms is None:
-        norms = np.maximum(loss.norms(R), 0.0)
+    if squared_norms is None:  # rᵀ A r of each column r of R: the diagonal of Rᵀ A R
+        squared_norms = np.maximum(loss.norms(R), 0.0)
 
     def gram_product(W: Array) -> Array:
         return np.asarray(R_transposed @ loss.times_A(R @ W))
@@ -490,7 +502,8 @@ def minimize_iteratively(
         if max_iter is not None:
             n_steps = min(SHARED_STEPS, max_iter)
         path_of_output = [
-            galerkin_path(gram_product, column, norms, shifts, tol, n_steps) for column in moment.T
+            galerkin_path(gram_product, column, squared_norms, shifts, tol, n_steps)
+            for column in moment.T
         ]
         coef = np.stack([path.x for path in path_of_output], axis=2)
         largest_residual = np.max([path.residuals for path in path_of_output], axis=0)
@@ -508,7 +521,7 @@ def minimize_iteratively(
         solution = conjugate_gradients(
             shifted_product,
             moment,
-            norms + shift,
+            squared_norms + shift,
             tol=tol,
             max_iter=remaining_iter,
             start=coef[k],
@@ -581,12 +594,12 @@ def galerkin_path(
     max_vectors = min(n_steps, len(t))
     V = np.empty((max_vectors, len(t)))  # orthonormal rows that span the subspace
     AV = np.empty((max_vectors, len(t)))
-    projected_A = np.empty((max_vectors, max_vectors))  # Vᵀ A V
-    projected_t = np.empty(max_vectors)  # Vᵀ t
+    projected_A = np.empty((max_vectors, max_vectors))  # V A Vᵀ
+    projected_t = np.empty(max_vectors)  # V t
     Y = np.zeros((len(shifts), max_vectors))  # coordinates of the solutions in the subspace
     residual_norms = np.empty(len(shifts))
     n_vectors = 0
-    for index in np.argsort(shifts)[::-1]:
+    for index in np.argsort(shifts)[::-1]:  # the largest λ first: its system is the easiest
         shift = shifts[index]
         while True:
             # the solution in the subspace of the vectors so far

@@ -47,7 +47,7 @@ class WhitenedTerm:
     ----------
     share : float
         Weight of the term, 1 − β or β.
-    white : ndarray of shape (m, p)
+    whitened_R : ndarray of shape (m, p)
         ``Fᵀ R`` with ``F Fᵀ = A``; F joins no item of a fold to one outside.
     target : ndarray of shape (m, n_outputs)
         t.
@@ -58,7 +58,7 @@ class WhitenedTerm:
     """
 
     share: float
-    white: Array
+    whitened_R: Array
     target: Array
     amount: Array
     eigenvalues: Array | None = None
@@ -68,24 +68,25 @@ class WhitenedTerm:
         """``Rᵀ A R``; do not write to it."""
         if self.eigenvalues is not None:
             return np.diag(self.eigenvalues)
-        with allow_threads(self.white.size * self.white.shape[1]):
-            return self.white.T @ self.white
+        with allow_threads(self.whitened_R.size * self.whitened_R.shape[1]):
+            return self.whitened_R.T @ self.whitened_R
 
     def grams_without(self, folds: Sequence[Fold]) -> Array:
         """``Rᵀ A R − R_Uᵀ A_U R_U`` of each fold U, shape (n_folds, p, p).
 
         If the difference would cancel digits, the sum over the other rows is computed instead.
         """
+        # Rᵀ A R without the rows of each fold: a sum over all rows, less one over the fold
         gram = self.gram
         grams_without = np.empty((len(folds), *gram.shape))
         for k, fold in enumerate(folds):
-            white_fold = self.white[fold]
-            gram_of_fold = white_fold.T @ white_fold
+            whitened_fold = self.whitened_R[fold]
+            gram_of_fold = whitened_fold.T @ whitened_fold
             gram_of_others = gram - gram_of_fold
             has_cancelled = gram_of_others.trace() < gram_of_fold.trace()
             if has_cancelled:
-                white_others = np.delete(self.white, fold, axis=0)
-                gram_of_others = white_others.T @ white_others
+                whitened_others = np.delete(self.whitened_R, fold, axis=0)
+                gram_of_others = whitened_others.T @ whitened_others
             grams_without[k] = gram_of_others
         return grams_without
 
@@ -129,16 +130,21 @@ def diagonalize_gram(
     has_short_fold = min(map(len, folds)) <= n_features / SHORT_FOLD_RATIO
     if len(terms) > 1 or not has_short_fold:
         return R, terms, None
+    # Rᵀ A R = Q diag(eigenvalues) Qᵀ, so that it is diagonal for the features R Q
     eigenvalues, Q = scipy.linalg.eigh(terms[0].gram, check_finite=False)
     rotated_R = R @ Q
     rotated_term = replace(
-        terms[0], white=whiten(rotated_R), eigenvalues=np.maximum(eigenvalues, 0.0)
+        terms[0], whitened_R=whiten(rotated_R), eigenvalues=np.maximum(eigenvalues, 0.0)
     )
     return rotated_R, [rotated_term], Q
 
 
 def leave_out_weights(
-    R: Array, terms: Sequence[WhitenedTerm], folds: Sequence[Fold], alphas: Array, n_free: int = 0
+    R: Array,
+    terms: Sequence[WhitenedTerm],
+    folds: Sequence[Fold],
+    alphas: Array,
+    n_nuisance: int = 0,
 ) -> Iterator[tuple[list[int], Array]]:
     """Weights of the features without each fold.
 
@@ -158,8 +164,8 @@ def leave_out_weights(
         Items of each fold.
     alphas : ndarray of shape (n_alphas,)
         Regularization.
-    n_free : int, default=0
-        The last `n_free` features are not penalized: they are eliminated, and have no weights.
+    n_nuisance : int, default=0
+        The last `n_nuisance` features are not penalized: they are eliminated, and have no weights.
 
     Yields
     ------
@@ -178,7 +184,7 @@ def leave_out_weights(
     if short_folds:
         yield from _weights_by_downdates(R, terms[0], folds, short_folds, alphas)
     if long_folds:
-        yield from _weights_by_grams(R, terms, folds, long_folds, alphas, n_free)
+        yield from _weights_by_grams(R, terms, folds, long_folds, alphas, n_nuisance)
 
 
 def _are_short(folds: Sequence[Fold], term: WhitenedTerm) -> list[bool]:
@@ -189,7 +195,8 @@ def _are_short(folds: Sequence[Fold], term: WhitenedTerm) -> list[bool]:
     """
     if term.eigenvalues is None:
         return [False] * len(folds)
-    squared_norms = np.einsum("ij,ij->i", term.white, term.white)
+    # a downdate needs few rows, and must not remove most of the sum of squares
+    squared_norms = np.einsum("ij,ij->i", term.whitened_R, term.whitened_R)
     half_of_total = squared_norms.sum() / 2
     n_features = len(term.eigenvalues)
     are_short = []
@@ -207,13 +214,14 @@ def _weights_by_grams(
     folds: Sequence[Fold],
     fold_numbers: list[int],
     alphas: Array,
-    n_free: int,
+    n_nuisance: int,
 ) -> Iterator[tuple[list[int], Array]]:
     """Numbers of k folds and the weights without each, of shape (k, p, n_outputs, n_alphas).
 
     The Gram matrix of a fold is subtracted from that of all items.
     """
-    # solve (Σ ω (G − G_U) + αI) w = Σ ω (m − m_U) over the terms, for each fold U
+    # solve (Σ ω (G − G_U) + αI) w = Σ ω (m − m_U) for each fold U, with sums over the terms of the
+    # loss: their weights ω, Gram matrices G = Rᵀ A R and moments m = Rᵀ t, and G_U and m_U of U
     n_features = R.shape[1]
     n_outputs = terms[0].target.shape[1]
     moment_per_term = [R.T @ term.target for term in terms]
@@ -229,9 +237,9 @@ def _weights_by_grams(
             moments_of_folds = [R[fold].T @ term.target[fold] for fold in folds_of_batch]
             grams_without += weights * term.grams_without(folds_of_batch)
             moments_without += weights * (moment - np.stack(moments_of_folds))
-        if n_free:
+        if n_nuisance:
             systems = zip(grams_without, moments_without, strict=True)
-            penalized = [partial_out(gram, moment, n_free) for gram, moment in systems]
+            penalized = [partial_out(gram, moment, n_nuisance) for gram, moment in systems]
             grams_without = np.stack([gram for gram, _ in penalized])
             moments_without = np.stack([moment for _, moment in penalized])
         yield batch, _solve_semidefinite(grams_without, moments_without, alphas)
@@ -254,6 +262,7 @@ def _solve_semidefinite(grams: Array, moments: Array, alphas: Array) -> Array:
     ndarray of shape (k, p, n_outputs, n_alphas)
         Solutions.
     """
+    # solve (gram + alpha I) x = moment for each gram and alpha
     by_alpha, is_definite = solve_shifted_systems(grams, moments, alphas)
     solutions = by_alpha.transpose(0, 2, 3, 1)
     for k in np.flatnonzero(~is_definite):  # negative eigenvalues are rounding errors of zeros
@@ -280,7 +289,8 @@ def _weights_by_downdates(
 
     Folds of one size are computed together, for all alphas.
     """
-    # solve (Λ − Zᵀ Z + λI) w = m for the rows Z of each fold, with Λ the diagonal Gram matrix
+    # solve (Λ − Zᵀ Z + λI) w = m − m_U for each fold U, with its whitened rows Z, the diagonal Gram
+    # matrix Λ, the moment m = Rᵀ t of all items and m_U of the fold
     eigenvalues = np.asarray(term.eigenvalues)
     moment = R.T @ term.target
     n_features = len(eigenvalues)
@@ -299,7 +309,7 @@ def _weights_by_downdates(
         scale = (term.total_amount - amount_of_folds) / term.share  # λ = scale · α
         shifts = scale[:, None, None] * alphas
         inverse_diagonal = 1.0 / (eigenvalues[:, None] + shifts)  # D, (k, n_features, n_alphas)
-        yield batch, _downdate(term.white[rows], moment - moment_of_folds, inverse_diagonal)
+        yield batch, _downdate(term.whitened_R[rows], moment - moment_of_folds, inverse_diagonal)
 
 
 def _batches_of_one_size(
@@ -333,6 +343,7 @@ def _downdate(Z: Array, moment: Array, inverse_diagonal: Array) -> Array:
         The products.
     """
     # (D⁻¹ − Zᵀ Z)⁻¹ m = (D + D Zᵀ (I − Z D Zᵀ)⁻¹ Z D) m, by the Woodbury identity
+    # of k folds at once: Z (k, n, p) their n rows of p features, D diagonal, one for each alpha
     k, n, p = Z.shape
     n_outputs = moment.shape[2]
     n_alphas = inverse_diagonal.shape[2]
@@ -403,7 +414,10 @@ def hold_out_dual(
     out : ndarray of shape (m, n_outputs, n_alphas)
         Receives the scores.
     """
-    # Fᵀ f = r gives the scores f of a fold up to the mean of each connected component
+    # the model of all items minimizes fᵀ A f − 2 fᵀ t + λ cᵀ Fᵀ K F c for scores f = K F c, with
+    # `root` F, F Fᵀ = A and F b = t: it solves (S + λI) c = b with S = Fᵀ K F.
+    # r = S c of the models without each fold is Fᵀ f of their scores f, which it determines up to
+    # the mean of each connected component of the graph: that is the mean row of K F, times c
     component_size = np.bincount(component)
     n_items = len(component)
     averaging = sp.csr_array(  # row c takes the mean over the items of component c
@@ -419,7 +433,7 @@ def hold_out_dual(
         scales=_remaining_amounts(amount, folds),
     )
 
-    residuals = np.zeros_like(out)  # r of each fold
+    residuals = np.zeros_like(out)  # r of each fold, filled below as the means are
     means = np.zeros((len(mean_rows), *out.shape[1:]))
     models: _InverseModels | None = None
     if len(alphas) == 1:
@@ -474,7 +488,8 @@ def _hold_out_by_spectrum(
     system: _DualSystem, alphas: Array, residuals: Array, means: Array
 ) -> None:
     """Fill r of each fold and the means of its components for all alphas; S is overwritten."""
-    # r = S c and the means of K F c, with the c of the model without each fold
+    # fill `residuals` with r = S c, and `means` with those of the scores K F c in each component,
+    # with the c of the model without each fold
     models = _SpectralModels(system.S, system.b)
     eigenvalues = models.eigenvalues[:, None]
     rotated_mean_rows = system.mean_rows @ models.Q_transposed.T
@@ -497,7 +512,8 @@ def _hold_out_by_inverse(
     system: _DualSystem, models: _InverseModels, residuals: Array, means: Array
 ) -> None:
     """Fill r of each fold and the means of its components for one alpha."""
-    # r = S c and the means of K F c, with the c of the model without each fold
+    # fill `residuals` with r = S c, and `means` with those of the scores K F c in each component,
+    # with the c of the model without each fold
     batch_size = max(1, MAX_BATCH_ENTRIES // system.b.size)
     n_folds = len(system.folds)
     for start in range(0, n_folds, batch_size):
@@ -534,14 +550,16 @@ class _InverseModels:
     """
 
     def __init__(self, G: Array, b: Array, differences: Array, n_steps: int) -> None:
-        self.G = G
+        # for the systems (S + λ_U I) c = b without each fold U, where λ_U is its regularization
+        self.G = G  # (S + λ₀ I)⁻¹
         self.b = b
-        self.differences = differences
+        self.differences = differences  # λ_U − λ₀ of each fold
         self.n_steps = n_steps
 
     @classmethod
     def from_matrix(cls, S: Array, b: Array, shifts: Array) -> _InverseModels | None:
         """The models for the λ of each fold; None if a decomposition is faster or more accurate."""
+        # (S + λ_U I) c = b for the λ_U of each fold in `shifts`, by the inverse for a middle λ₀
         m, n_outputs = b.shape
         middle_shift = float(shifts.min() + shifts.max()) / 2
         if middle_shift < MIN_SHIFT * np.diagonal(S).max():  # the inverse would be inaccurate
@@ -570,7 +588,8 @@ class _InverseModels:
 
     def without(self, folds: Sequence[Fold], fold_numbers: range) -> Array:
         """C of the models without these folds, of shape (m, n_folds, n_outputs)."""
-        # iterate c ← B (b − (λ_U − λ₀) c), from c = B b
+        # the coefficients c of the model without each fold U, by iteration from c = B b:
+        # c ← B (b − (λ_U − λ₀) c) with the inverse B of the system without U, for λ₀
         m, n_outputs = self.b.shape
         factors = [scipy.linalg.cho_factor(self.G[np.ix_(fold, fold)]) for fold in folds]
         differences = self.differences[fold_numbers.start : fold_numbers.stop, None]
@@ -587,7 +606,8 @@ class _InverseModels:
         self, solutions: Array, folds: Sequence[Fold], factors: list[tuple[Array, bool]]
     ) -> None:
         """Turn products with G into products with B, in place; `factors` are those of G_UU."""
-        # G c − G_{·U} (G_UU)⁻¹ (G c)_U
+        # `solutions` are G v of any vectors v: change them to B v, where B is the inverse without
+        # the rows and columns of the fold U, B v = G v − G_{·U} (G_UU)⁻¹ (G v)_U
         for position, (fold, factor) in enumerate(zip(folds, factors, strict=True)):
             c_U = scipy.linalg.cho_solve(factor, solutions[fold, position])
             solutions[:, position] -= self.G[:, fold] @ c_U
@@ -606,11 +626,12 @@ class _SpectralModels:
     """
 
     def __init__(self, S: Array, b: Array) -> None:
+        # S = Q diag(eigenvalues) Qᵀ, which serves (S + λI) c = b for every λ
         with allow_threads(len(S) ** 3):
             self.eigenvalues, Q = scipy.linalg.eigh(S.T, overwrite_a=True, check_finite=False)
         S[:] = Q.T  # in the memory of S, which is not needed any more
         self.Q_transposed = S
-        self._rotated_b = S @ b  # z
+        self._rotated_b = self.Q_transposed @ b
 
     def without(self, fold: Fold, shifts: Array) -> Array:
         """Qᵀ c of the models without a fold U, of shape (m, n_outputs, n_shifts).
@@ -618,9 +639,10 @@ class _SpectralModels:
         With z = Qᵀ b and ``D = (Λ + λ)⁻¹`` it is ``D z − D Q_Uᵀ (Q_U D Q_Uᵀ)⁻¹ Q_U D z``: c is zero
         on U, and G = Q D Qᵀ.
         """
-        # c without U: c − G_{·U} (G_UU)⁻¹ c_U with c = G b and G = Q D Qᵀ; all is multiplied by Qᵀ
+        # c without the fold U: c − G_{·U} (G_UU)⁻¹ c_U, with c = G b of all items and
+        # G = (S + λI)⁻¹ = Q D Qᵀ; all is multiplied by Qᵀ, for each λ of `shifts`
         D = 1.0 / (self.eigenvalues[:, None] + shifts)  # (m, n_shifts)
-        rotated_c = self._rotated_b[:, :, None] * D[:, None, :]  # D z
+        rotated_c = self._rotated_b[:, :, None] * D[:, None, :]  # Qᵀ c = D Qᵀ b
         m, n_outputs, n_shifts = rotated_c.shape
         n = len(fold)
 
@@ -663,7 +685,8 @@ def leave_out_dual_coef(
     ndarray of shape (m, n_units, n_outputs, n_alphas)
         Coefficients.
     """
-    # a = F c with the solution c of (Fᵀ K F + λI) c = b without each unit
+    # a = F c with the solution c of (S + λI) c = b without each unit, where S = Fᵀ K F and F b = t;
+    # λ = α times the amount of the other items
     n_items = len(K)
     S = root.sandwich(K.copy())
     b = root.solve(target)

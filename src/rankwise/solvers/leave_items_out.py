@@ -119,6 +119,7 @@ def find_spectrum(
     Spectrum
         Without `first_equal_item`.
     """
+    # eigenvalues and eigenvectors of D^½ K D^½, with the item weights D and K = R Rᵀ for features
     if weight is None:
         weight = np.ones(len(matrix))
     root_of_weight = np.sqrt(weight)[:, None]
@@ -216,7 +217,9 @@ def make_resolvent(
     pairs, is ``κ Σ w e² − η (Σ w e)²`` with ``κ = (1−β) s/W + β/s`` and ``η = (1−β)/W``. An
     intercept with the penalty ρ = κ²/η − κ s gives the same cost when it is minimized away.
     """
-    # the cost κ Σ w e² − η (Σ w e)² is that of κ Σ w (e − b)² + ρ b² with the best intercept b
+    # the loss κ Σ w e² − η (Σ w e)² of errors e = y − f, weighted w, over all pairs (1 − β) and all
+    # items (β), is that of κ Σ w (e − b)² + ρ b² with the best intercept b: a ridge regression.
+    # G = (K + λ'D⁻¹)⁻¹ with that intercept eliminated; c = G y are the dual coefficients
     kappa = beta / training.items
     rho = np.inf
     if beta < 1:
@@ -226,7 +229,7 @@ def make_resolvent(
     intercept_penalty = 0.0
     if beta > 0:
         intercept_penalty = rho / alpha
-    shift = alpha / kappa
+    shift = alpha / kappa  # λ'
 
     # B = (K + λ'D⁻¹)⁻¹ = V diag(vector_factors) Vᵀ + diag(complement_diagonal)
     eigenvalues_of_B = 1.0 / (spectrum.eigenvalues + shift)
@@ -290,7 +293,7 @@ def _full_models(
 
 def _block_of_B(spectrum: Spectrum, resolvent: Resolvent, fold: Indices) -> Array:
     """B_UU."""
-    # rows and columns of B = V diag(vector_factors) Vᵀ + diag(complement_diagonal)
+    # rows and columns of the fold U in B = V diag(vector_factors) Vᵀ + diag(complement_diagonal)
     V_U = spectrum.vectors[fold]
     complement = np.diag(resolvent.complement_diagonal[fold])
     return np.asarray((V_U * resolvent.vector_factors) @ V_U.T + complement)
@@ -298,6 +301,7 @@ def _block_of_B(spectrum: Spectrum, resolvent: Resolvent, fold: Indices) -> Arra
 
 def _block_of_G(spectrum: Spectrum, resolvent: Resolvent, fold: Indices) -> Array:
     """G_UU."""
+    # rows and columns of the fold U in G = B − (B 1)(B 1)ᵀ / pivot
     B_ones_U = resolvent.B_ones[fold]
     B_UU = _block_of_B(spectrum, resolvent, fold)
     return B_UU - np.outer(B_ones_U, B_ones_U) / resolvent.pivot
@@ -347,13 +351,14 @@ def hold_out_pairs(
 
 def _scores_without(spectrum: Spectrum, model: FullModel, fold: Indices) -> Array:
     """f_U by the model without the fold U."""
-    # f_U without U: f_U − (K G)_UU (G_UU)⁻¹ c_U
+    # scores of the fold U by the model without it: f_U − (K G)_UU (G_UU)⁻¹ c_U, with the scores f
+    # and the coefficients c = G y of the model of all items; G = B − (B 1)(B 1)ᵀ / pivot
     resolvent = model.resolvent
     B_UU = _block_of_B(spectrum, resolvent, fold)
     B_ones_U = resolvent.B_ones[fold]
     G_UU = B_UU - np.outer(B_ones_U, B_ones_U) / resolvent.pivot
 
-    # K G = (K B) − (K B 1)(B 1)ᵀ / s with K B = I − λ'D⁻¹ B
+    # K G = (K B) − (K B 1)(B 1)ᵀ / pivot with K B = I − λ'D⁻¹ B, for item weights D
     shift_U = resolvent.shift / spectrum.weight[fold]  # λ'D⁻¹
     KB_UU = np.eye(len(fold)) - shift_U[:, None] * B_UU
     KB_ones_U = 1 - shift_U * B_ones_U
@@ -365,14 +370,14 @@ def _scores_without(spectrum: Spectrum, model: FullModel, fold: Indices) -> Arra
 
 def fit_all_items(spectrum: Spectrum, resolvent: Resolvent, y: Array) -> tuple[Array, Array]:
     """Coefficients c = G y and scores K c of the model of all items."""
-    # c = G y with G = B − (B 1)(B 1)ᵀ / pivot
+    # coefficients c = G y with G = B − (B 1)(B 1)ᵀ / pivot
     V = spectrum.vectors
     B_y = V @ (resolvent.vector_factors[:, None] * (V.T @ y))
     B_y += resolvent.complement_diagonal[:, None] * y
     intercept = resolvent.B_ones @ y / resolvent.pivot
     coef = B_y - np.outer(resolvent.B_ones, intercept)
 
-    # K B = I − λ'D⁻¹ B
+    # scores K c by K B = I − λ'D⁻¹ B, for item weights D
     shift = resolvent.shift / spectrum.weight
     KB_ones = 1 - shift * resolvent.B_ones
     scores = y - shift[:, None] * B_y - np.outer(KB_ones, intercept)
@@ -410,7 +415,8 @@ def leave_out_items(
     """
     if beta == 0:
         y = y - y.mean(axis=0)
-    # coefficients without U: c − G_{·U} (G_UU)⁻¹ c_U, or Rᵀ times that
+    # dual coefficients without the unit U: c − G_{·U} (G_UU)⁻¹ c_U with c = G y of all items;
+    # with features R the weights, Rᵀ times that
     if R is None:
         n_coef = len(y)
     else:
@@ -472,6 +478,7 @@ def right_singular_vectors(spectrum: Spectrum, R: Array) -> Array:
     """P with ``D^½ R = V diag(eigenvalues)^½ Pᵀ``; zero where the eigenvalue is zero."""
     if spectrum.right_vectors is not None:
         return spectrum.right_vectors
+    # P of R = V diag(singular_values) Pᵀ
     singular_values = np.sqrt(np.maximum(spectrum.eigenvalues, 0.0))
     inverse = np.zeros_like(singular_values)
     np.divide(1.0, singular_values, out=inverse, where=singular_values > 0)
@@ -488,6 +495,7 @@ def pair_differences(
     with u = G y, for every pair, in blocks of at most `n_entries` entries. Differences that are
     rounding errors of zero are set to zero (`_PairNumerators.rounding_bound`).
     """
+    # for all pairs of items i and j the difference of their scores by a model without both
     if beta == 0:
         y = y - y.mean(axis=0)
     # f_i − f_j = numerator / (G_ii G_jj − G_ij²), by models without i and j
@@ -552,7 +560,8 @@ def _count_wrong(
     spectrum: Spectrum, y: Array, alpha: float, beta: float, n_entries: int
 ) -> list[float]:
     """Pairs in the wrong order for each output, for one alpha."""
-    # the sign of f_i − f_j, by models without i and j, is that of its numerator
+    # pairs in the wrong order, a tie counts half; the sign of f_i − f_j, by models without i and j,
+    # is that of its numerator
     resolvent = _resolvent_without_pair(spectrum, alpha, beta)
     diagonal = resolvent.diagonal_of_G
     numerators_of_outputs = [_PairNumerators(spectrum, resolvent, column) for column in y.T]
@@ -568,7 +577,7 @@ def _count_wrong(
 
 def _resolvent_without_pair(spectrum: Spectrum, alpha: float, beta: float) -> Resolvent:
     """G of the models without two items, the same for all pairs of items without weights."""
-    any_pair = np.arange(2)
+    any_pair = np.arange(2)  # without weights all pairs leave the same amount of items
     return make_resolvent(spectrum, alpha, beta, weight_without(spectrum, any_pair))
 
 
@@ -602,6 +611,7 @@ class _PairNumerators:
 
     def _sensitivity_of_scores(self, spectrum: Spectrum, resolvent: Resolvent) -> float:
         """The s of `rounding_bound`: change of the scores per relative error of K or R."""
+        # how much rounding of the matrix that was decomposed, R or K, may change the scores
         eigenvalues = np.maximum(spectrum.eigenvalues, 0.0)
         largest = eigenvalues.max(initial=0.0)
         has_fewer_features_than_items = resolvent.complement_diagonal.any()
@@ -622,7 +632,8 @@ class _PairNumerators:
         y = self.y
         g = self._diagonal_of_G
         u = self._coef
-        # g_i u_j − u_i g_j + (y_i − y_j) determinant_ij − (u_i − u_j) G_ij
+        # numerators of the differences f_i − f_j by models without i and j, with u = G y:
+        # G_ii u_j − u_i G_jj + (y_i − y_j) determinant_ij − (u_i − u_j) G_ij
         numerators = np.stack([g[rows], -u[rows]], axis=1) @ np.stack([u[columns], g[columns]])
         numerators += (y[rows, None] - y[columns]) * determinant
         numerators -= (u[rows, None] - u[columns]) * G
@@ -650,6 +661,7 @@ class _PairNumerators:
         For features R an error of ``ε ‖R‖`` moves the fit by ``s = ‖y‖ ‖R‖ max σ/(σ² + λ')`` over
         the singular values. ε is `PAIR_ROUNDING` √m units in the last place.
         """
+        # of the numerator of the pair (i, j), with u = G y and the sensitivity s of its scores:
         # ε (√(B_ii B_jj) [(G_ii + G_jj)(|y_i − y_j| + 2 max|y|) + |u_i| + |u_j|] + s det)
         g = self._diagonal_of_G
         u = self._coef
@@ -668,7 +680,7 @@ class _PairNumerators:
         n_ties = 0
         if has_ties:
             n_ties = int(np.count_nonzero((numerators == 0) & (y_difference != 0)))
-        numerators *= y_difference  # negative for opposite orders
+        numerators *= y_difference  # negative if predictions and y have opposite orders
         return np.count_nonzero(numerators < 0) + 0.5 * n_ties
 
 

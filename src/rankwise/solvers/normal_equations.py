@@ -28,14 +28,14 @@ class WeightedSums(NamedTuple):
         Second sum.
     weight : float
         Their weight.
-    n : int
+    n_terms : int
         Their number.
     """
 
     gram: Array | float
     moment: Array | float
     weight: float
-    n: int
+    n_terms: int
 
     def plus(self, other: WeightedSums) -> WeightedSums:
         """The sums over the pairs or rows of both."""
@@ -43,7 +43,7 @@ class WeightedSums(NamedTuple):
             self.gram + other.gram,
             self.moment + other.moment,
             self.weight + other.weight,
-            self.n + other.n,
+            self.n_terms + other.n_terms,
         )
 
     def minus(self, other: WeightedSums) -> WeightedSums:
@@ -52,7 +52,7 @@ class WeightedSums(NamedTuple):
             self.gram - other.gram,
             self.moment - other.moment,
             self.weight - other.weight,
-            self.n - other.n,
+            self.n_terms - other.n_terms,
         )
 
 
@@ -107,7 +107,7 @@ class NormalEquations:
         """
         # (A + αI) w = b: the pairs weigh 1 − β, and the rows β
         weight_per_pair = 0.0
-        if self.pairs.n and self.pairs.weight > 0:
+        if self.pairs.n_terms and self.pairs.weight > 0:
             weight_per_pair = (1 - beta) / self.pairs.weight
         gram = weight_per_pair * self.pairs.gram
         moment = weight_per_pair * self.pairs.moment
@@ -130,7 +130,7 @@ class GroupMoments(NamedTuple):
         ``Σ w_i`` and ``Σ w_i w_j`` over the pairs i < j.
     mean : ndarray of shape (n_columns,)
         Weighted mean of features and scores.
-    root : ndarray of shape (n, n_columns)
+    scatter_root : ndarray of shape (n, n_columns)
         Z with ``Zᵀ Z = Σ w (z − mean)(z − mean)ᵀ``, n at most 2 n_columns.
     """
 
@@ -138,17 +138,17 @@ class GroupMoments(NamedTuple):
     weight: float
     pair_weight: float
     mean: Array
-    root: Array
+    scatter_root: Array
 
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays."""
-        return self.mean.nbytes + self.root.nbytes
+        return self.mean.nbytes + self.scatter_root.nbytes
 
     @classmethod
     def of_rows(cls, Z: Array, weight: Array) -> GroupMoments:
         """The group of these rows, of positive weights."""
-        # mean and scatter of the rows, and Σ w_i w_j over the pairs i < j
+        # mean and scatter of the rows (a root of it), and Σ w_i w_j over the pairs i < j
         total_weight = float(weight.sum())
         weight_of_previous_rows = np.cumsum(weight)[:-1]
         pair_weight = float(weight[1:] @ weight_of_previous_rows)
@@ -168,25 +168,25 @@ class GroupMoments(NamedTuple):
             total_weight,
             self.pair_weight + (other.pair_weight + pairs_between),
             self.mean + other_share * (other.mean - self.mean),
-            _compress_rows(np.vstack([self.root, other.root, between])),
+            _compress_rows(np.vstack([self.scatter_root, other.scatter_root, between])),
         )
 
     def without(self, other: GroupMoments) -> GroupMoments:
         """The group without the rows of the other: the inverse of `joined`."""
-        # the formulas of `joined`, solved for the group that was joined with the other
+        # undo `joined`: its formulas, solved for the group that was joined with the other
         total_weight = self.weight - other.weight
         other_ratio = other.weight / total_weight
         pairs_between = total_weight * other.weight
         between = np.sqrt(self.weight * other_ratio) * (self.mean - other.mean)
-        gram = self.root.T @ self.root
-        removed_root = np.vstack([other.root, between])
+        gram = self.scatter_root.T @ self.scatter_root
+        removed_root = np.vstack([other.scatter_root, between])
         removed_gram = removed_root.T @ removed_root
         return GroupMoments(
             self.n_items - other.n_items,
             total_weight,
             self.pair_weight - (other.pair_weight + pairs_between),
             self.mean - other_ratio * (other.mean - self.mean),
-            _root(gram - removed_gram, np.sqrt(gram.diagonal())),
+            _root_of_gram(gram - removed_gram, np.sqrt(gram.diagonal())),
         )
 
     def equations(self, n_features: int, group_weight: str) -> NormalEquations:
@@ -201,44 +201,48 @@ class GroupMoments(NamedTuple):
         elif group_weight == "groups":
             weight_per_pair = 0.0  # a single item
         # Σ w_i w_j (z_i − z_j)(z_i − z_j)ᵀ over the pairs is the total weight times the scatter
-        gram = weight_per_pair * self.weight * (self.root.T @ self.root)
+        gram = weight_per_pair * self.weight * (self.scatter_root.T @ self.scatter_root)
         return WeightedSums(
             gram[:n_features, :n_features],
             gram[:n_features, n_features:],
             weight=weight_per_pair * self.pair_weight,
-            n=self.n_items * (self.n_items - 1) // 2,
+            n_terms=self.n_items * (self.n_items - 1) // 2,
         )
 
     def rows(self, n_features: int) -> WeightedSums:
         """Sums over the rows."""
         # Σ w z zᵀ of the rows z = (features, scores), from their scatter and their mean
-        gram = self.root.T @ self.root + self.weight * np.outer(self.mean, self.mean)
+        gram = self.scatter_root.T @ self.scatter_root + self.weight * np.outer(
+            self.mean, self.mean
+        )
         return WeightedSums(
             gram[:n_features, :n_features],
             gram[:n_features, n_features:],
             weight=self.weight,
-            n=self.n_items,
+            n_terms=self.n_items,
         )
 
 
 def _compress_rows(Z: Array) -> Array:
     """A matrix with the same ``Zᵀ Z`` and at most about twice as many rows as columns."""
+    # at most about as many rows as columns, with the same Zᵀ Z
     n_rows, n_columns = Z.shape
     if n_rows <= 2 * n_columns:
         return Z
     gram = Z.T @ Z
-    return _root(gram, np.sqrt(gram.diagonal()))
+    return _root_of_gram(gram, np.sqrt(gram.diagonal()))
 
 
-def _root(S: Array, norms: Array) -> Array:
+def _root_of_gram(S: Array, column_norms: Array) -> Array:
     """Z with ``Zᵀ Z = S``, except for rounding errors that make S indefinite.
 
     Eigenvalues are exact relative to the largest eigenvalue only, so columns of different units are
     divided by their norms first: S_jk is then wrong by a few units in the last place of
-    ``norms_j norms_k``, as is the product that S_jk comes from.
+    ``column_norms_j column_norms_k``, as is the product that S_jk comes from.
     """
-    # S = Zᵀ Z with Z = diag(√eigenvalues) Qᵀ; columns of different units are scaled first
-    scale = np.where(norms > 0, norms, 1.0)
+    # a matrix Z with Zᵀ Z = S, by eigenvectors: Z = diag(√eigenvalues) Qᵀ; the columns, which may
+    # have different units, are scaled first
+    scale = np.where(column_norms > 0, column_norms, 1.0)
     eigenvalues, Q = np.linalg.eigh(S / scale / scale[:, None])
     is_positive = eigenvalues > 0
     scaled_root = (Q[:, is_positive] * np.sqrt(eigenvalues[is_positive])).T

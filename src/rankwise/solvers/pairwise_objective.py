@@ -63,7 +63,7 @@ class Objective:
         A function of the scores R w that does not change if a constant is added to all scores.
     alpha : float
         Regularization.
-    magnitude : ndarray of shape (n_features,)
+    largest_feature_values : ndarray of shape (n_features,)
         Largest absolute value of each column; 0 for constant columns.
     n_items : int
         Number of terms of a sum over items.
@@ -72,17 +72,19 @@ class Objective:
     R: Matrix
     loss: PairwiseLoss
     alpha: float
-    magnitude: Array
+    largest_feature_values: Array
     n_items: int
 
     def scores(self, w: Array) -> Array:
         """``R w``, up to a constant."""
-        is_varying = self.magnitude > 0  # a constant column changes no difference of scores
+        is_varying = (
+            self.largest_feature_values > 0
+        )  # a constant column changes no difference of scores
         return np.asarray(self.R @ np.where(is_varying, w, 0.0))
 
     def derivative_in_weights(self, derivative_in_scores: Array) -> Array:
         """``Rᵀ u`` for a u that sums to zero: derivatives in scores to derivatives in weights."""
-        is_varying = self.magnitude > 0
+        is_varying = self.largest_feature_values > 0
         return np.where(is_varying, self.R.T @ derivative_in_scores, 0.0)
 
     def at(self, w: Array) -> Iterate:
@@ -125,18 +127,20 @@ def make_objective(R: Matrix, loss: PairwiseLoss, alpha: float) -> Objective:
         With features in float64.
     """
     column_min, column_max = _column_ranges(R)
-    magnitude = np.maximum(np.abs(column_min), np.abs(column_max))
+    largest_values = np.maximum(np.abs(column_min), np.abs(column_max))
     if sp.issparse(R):
         R = R.astype(np.float64, copy=False)
     else:
         middle = 0.5 * column_min + 0.5 * column_max
         half_range = np.maximum(column_max - middle, middle - column_min)
-        is_far_from_zero = (half_range > 0) & (magnitude > SHIFT_RATIO * half_range)
+        is_far_from_zero = (half_range > 0) & (largest_values > SHIFT_RATIO * half_range)
         if R.dtype != np.float64 or is_far_from_zero.any():
             R = R - middle  # differences of scores, and so the loss, stay the same
-            magnitude = half_range
-    magnitude = np.where(column_min == column_max, 0.0, magnitude)  # 0 marks constant columns
-    return Objective(R, loss, alpha, magnitude, n_items=R.shape[0])
+            largest_values = half_range
+    largest_values = np.where(
+        column_min == column_max, 0.0, largest_values
+    )  # 0 marks constant columns
+    return Objective(R, loss, alpha, largest_values, n_items=R.shape[0])
 
 
 def _column_ranges(R: Matrix) -> tuple[Array, Array]:

@@ -89,46 +89,50 @@ class PursuitProblem:
             return V - self.means(V)
         return V
 
-    def norms(self) -> list[Array]:
+    def squared_norms(self) -> list[Array]:
         """``kᵀ A k`` of every function, for each view; 0 for functions constant up to rounding."""
-        norms_by_view = []
+        squared_norms_by_view = []
         for K in self.scored:
             if issparse(K):
-                norms, squares = self._sparse_norms(K)
+                squared_norms, squared_lengths = self._sparse_squared_norms(K)
             else:
-                norms, squares = self._dense_norms(K)
-            rounding_error = CONSTANT_TOLERANCE * squares / K.shape[0]
-            is_constant = norms <= rounding_error
-            norms_by_view.append(np.where(is_constant, 0.0, norms))
-        return norms_by_view
+                squared_norms, squared_lengths = self._dense_squared_norms(K)
+            # a norm that is only rounding: the function is constant
+            rounding_error = CONSTANT_TOLERANCE * squared_lengths / K.shape[0]
+            is_constant = squared_norms <= rounding_error
+            squared_norms_by_view.append(np.where(is_constant, 0.0, squared_norms))
+        return squared_norms_by_view
 
-    def _sparse_norms(self, K: Matrix) -> tuple[Array, Array]:
+    def _sparse_squared_norms(self, K: Matrix) -> tuple[Array, Array]:
         """``kᵀ A k`` and ``kᵀ k`` of every column."""
-        norms = self.loss.norms(K)
+        # kᵀ A k of each column k of K, and kᵀ k; without the mean, if the intercept is free
+        squared_norms = self.loss.norms(K)
         if self.has_free_intercept:
-            norms = norms - self.loss.beta * self.means(K) ** 2
-        return norms, sums_of_squares(K)
+            squared_norms = squared_norms - self.loss.beta * self.means(K) ** 2
+        return squared_norms, sums_of_squares(K)
 
-    def _dense_norms(self, K: Matrix) -> tuple[Array, Array]:
+    def _dense_squared_norms(self, K: Matrix) -> tuple[Array, Array]:
         """``kᵀ A k`` and ``kᵀ k`` of every column, centered if the intercept is free."""
-        norms = np.empty(K.shape[1])
-        squares = np.empty(K.shape[1])
+        squared_norms = np.empty(K.shape[1])
+        squared_lengths = np.empty(K.shape[1])
         for columns, V in _dense_blocks(K):
             centered = self._center_if_free(V)
             A_centered = self.loss.times_A(centered)
-            norms[columns] = np.einsum("ij,ij->j", centered, A_centered)
-            squares[columns] = np.einsum("ij,ij->j", centered, centered)
-        return norms, squares
+            squared_norms[columns] = np.einsum("ij,ij->j", centered, A_centered)
+            squared_lengths[columns] = np.einsum("ij,ij->j", centered, centered)
+        return squared_norms, squared_lengths
 
     def agreement_product(self, V: Array) -> Array:
         """``2ν/W̄ L̄ V`` at the rows of the agreement."""
         if self.agreement is None or not self.agreement.n_pairs:
             return np.zeros_like(V)
+        # 2ν/W̄ L̄ V
         weight_per_pair = 2.0 * self.nu / self.agreement.total_weight
         return self.agreement.laplacian(V) * weight_per_pair
 
     def inner_products(self, v: int, u: int) -> Array:
         """``2ν/W̄ k̄_vᵀ L̄ k̄_u`` of the functions with the same index in both views."""
+        # 2ν/W̄ k_jᵀ L̄ k'_j of function j of view v and function j of view u
         products = []
         blocks_v = _dense_blocks(self.agreeing[v])
         blocks_u = _dense_blocks(self.agreeing[u])
@@ -138,6 +142,7 @@ class PursuitProblem:
 
     def cross_products(self, v: int, u: int) -> Array:
         """``2ν/W̄ k̄_vᵀ L̄ k̄_u`` of every function of view v with every function of view u."""
+        # 2ν/W̄ k_iᵀ L̄ k'_j of every function i of view v and every function j of view u
         products = np.empty((self.scored[v].shape[1], self.scored[u].shape[1]))
         for columns, block in _dense_blocks(self.agreeing[u]):
             products[:, columns] = self.agreeing[v].T @ self.agreement_product(block)
@@ -191,13 +196,15 @@ class SharedIndexSearch:
     [Pursuit13] figure 1, and figure 2 with footnote 4.
     """
 
-    def __init__(self, problem: PursuitProblem, norms: list[Array]) -> None:
-        # S_vv = k_vᵀ A k_v + 2ν(M−1) k̄_vᵀ L̄ k̄_v and S_vu = −2ν k̄_vᵀ L̄ k̄_u
+    def __init__(self, problem: PursuitProblem, squared_norms: list[Array]) -> None:
+        # S, the quadratic part of the objective in the coefficients of one function for each view:
+        # S_vv = k_vᵀ A k_v + 2ν(M−1) k̄_vᵀ L̄ k̄_v and S_vu = −2ν k̄_vᵀ L̄ k̄_u, with the values k of a
+        # function at the scored rows, k̄ at the rows on which the M views are to agree
         n_views = problem.n_views
-        n_functions = len(norms[0])
+        n_functions = len(squared_norms[0])
         S = np.empty((n_functions, n_views, n_views))
         for v in range(n_views):
-            S[:, v, v] = norms[v]
+            S[:, v, v] = squared_norms[v]
             if n_views > 1:
                 S[:, v, v] += (n_views - 1) * problem.inner_products(v, v)
             for u in range(v):
@@ -216,7 +223,8 @@ class SharedIndexSearch:
         exhausted : list of ndarray of bool
             For each view the functions that would change nothing.
         """
-        # a function has the coefficients S⁻¹ e in the views, and the gain eᵀ S⁻¹ e
+        # a function has the coefficients S⁻¹ e in the views, and decreases the objective by its
+        # gain eᵀ S⁻¹ e, with the correlations e of its values and the residuals of each view
         n_views = len(correlations)
         e = np.stack(correlations, axis=1)  # (n_functions, n_views)
         coef = np.einsum("nvu,nu->nv", self._inverses, e)  # S⁻¹ e of each function
@@ -233,15 +241,18 @@ class AllPairsSearch:
     Needs memory for −S_12 of every pair.
     """
 
-    def __init__(self, problem: PursuitProblem, norms: list[Array]) -> None:
-        # S_vv = k_vᵀ A k_v + 2ν(M−1) k̄_vᵀ L̄ k̄_v and S_vu = −2ν k̄_vᵀ L̄ k̄_u
-        self._S_11 = norms[0] + problem.inner_products(0, 0)
-        self._S_22 = norms[1] + problem.inner_products(1, 1)
+    def __init__(self, problem: PursuitProblem, squared_norms: list[Array]) -> None:
+        # S, the quadratic part of the objective in the coefficients of one function for each view:
+        # S_vv = k_vᵀ A k_v + 2ν(M−1) k̄_vᵀ L̄ k̄_v and S_vu = −2ν k̄_vᵀ L̄ k̄_u, with the values k of a
+        # function at the scored rows, k̄ at the rows on which the M views are to agree
+        self._S_11 = squared_norms[0] + problem.inner_products(0, 0)
+        self._S_22 = squared_norms[1] + problem.inner_products(1, 1)
         self._negative_S_12 = problem.cross_products(0, 1)  # of every pair of functions
 
     def best(self, correlations: list[Array], exhausted: list[Mask]) -> Choice:
         """The choice with the largest gain, by a pass over all pairs, in blocks of rows."""
-        # the pair (i, j) with the largest gain eᵀ S⁻¹ e
+        # the functions i of the first and j of the second view that decrease the objective most: by
+        # eᵀ S⁻¹ e, with the correlations e of their values and the residuals
         n_first, n_second = self._negative_S_12.shape
         e_1, e_2 = correlations
         first_exhausted, second_exhausted = exhausted
@@ -266,6 +277,8 @@ class AllPairsSearch:
 
     def _gains(self, rows: slice, e_1: Array, e_2: Array) -> Array:
         """``(S_22 e_1² − 2 S_12 e_1 e_2 + S_11 e_2²) / det S``; 0 where S is singular."""
+        # decrease of the objective by each pair of functions of the two views, from the
+        # correlations e of their values and the residuals:
         # eᵀ S⁻¹ e = (S_22 e_1² − 2 S_12 e_1 e_2 + S_11 e_2²) / det S
         S_11 = self._S_11[rows, None]
         S_22 = self._S_22
@@ -288,13 +301,15 @@ class AllCombinationsSearch:
     from step to step, so their inverses are computed once and stored.
     """
 
-    def __init__(self, problem: PursuitProblem, norms: list[Array]) -> None:
-        # S_vv = k_vᵀ A k_v + 2ν(M−1) k̄_vᵀ L̄ k̄_v and S_vu = −2ν k̄_vᵀ L̄ k̄_u
+    def __init__(self, problem: PursuitProblem, squared_norms: list[Array]) -> None:
+        # S, the quadratic part of the objective in the coefficients of one function for each view:
+        # S_vv = k_vᵀ A k_v + 2ν(M−1) k̄_vᵀ L̄ k̄_v and S_vu = −2ν k̄_vᵀ L̄ k̄_u, with the values k of a
+        # function at the scored rows, k̄ at the rows on which the M views are to agree
         n_views = problem.n_views
-        n_functions = tuple(len(norms_of_view) for norms_of_view in norms)
+        n_functions = tuple(len(squared_norms_of_view) for squared_norms_of_view in squared_norms)
         S = np.zeros((*n_functions, n_views, n_views))  # one axis for each view's function
         for v in range(n_views):
-            diagonal = norms[v] + (n_views - 1) * problem.inner_products(v, v)
+            diagonal = squared_norms[v] + (n_views - 1) * problem.inner_products(v, v)
             S[..., v, v] = _place_on_axes(diagonal, (v,), n_views)
             for u in range(v):
                 off_diagonal = _place_on_axes(-problem.cross_products(u, v), (u, v), n_views)
@@ -306,7 +321,8 @@ class AllCombinationsSearch:
 
     def best(self, correlations: list[Array], exhausted: list[Mask]) -> Choice:
         """The choice with the largest gain whose functions are not all exhausted."""
-        # a combination has the coefficients S⁻¹ e in the views, and the gain eᵀ S⁻¹ e
+        # a combination of one function for each view has the coefficients S⁻¹ e, and decreases the
+        # objective by its gain eᵀ S⁻¹ e, with the correlations e of their values and the residuals
         e = np.stack(np.meshgrid(*correlations, indexing="ij"), axis=-1)
         coef = np.einsum("...vu,...u->...v", self._inverses, e)  # S⁻¹ e of each combination
         gain = np.einsum("...v,...v->...", e, coef)
@@ -345,14 +361,15 @@ class OrthogonalBasis:
     """
 
     def __init__(self, product: Callable[[Array], Array], target: Array) -> None:
-        self._product = product
-        self._target = target
+        # for the vectors X added so far X = V R, with Vᵀ A V = I and an upper triangular R
+        self._product = product  # A v of a vector v
+        self._target = target  # t
         self._size = 0
         self._vectors = np.empty((INITIAL_CAPACITY, len(target)))  # rows of Vᵀ
         self._images = np.empty((INITIAL_CAPACITY, len(target)))  # rows of (A V)ᵀ
         self._triangle = np.zeros((INITIAL_CAPACITY, INITIAL_CAPACITY))  # R
         self._moments = np.empty(INITIAL_CAPACITY)  # Vᵀ t
-        self.fitted = np.zeros(len(target))
+        self.fitted = np.zeros(len(target))  # f that minimizes fᵀ A f − 2 fᵀ t in their span
 
     def add(self, x: Array) -> bool:
         """Add a vector unless it is in the span of the others, in the seminorm of A.
@@ -362,6 +379,7 @@ class OrthogonalBasis:
         bool
             Whether it was added.
         """
+        # extend the basis V of the span by x; False if x is in the span already
         k = self._size
         V = self._vectors[:k]
         AV = self._images[:k]
@@ -394,6 +412,7 @@ class OrthogonalBasis:
 
     def coefficients(self) -> Array:
         """Coefficients of the added vectors in the minimizer, ``R⁻¹ Vᵀ t``."""
+        # of the vectors that were added, from R coef = Vᵀ t
         k = self._size
         return np.asarray(solve_triangular(self._triangle[:k, :k], self._moments[:k]))
 
@@ -462,6 +481,7 @@ class _Expansion:
         bool
             Whether the scores that guide the search changed.
         """
+        # one function j of each view; False if refitting after this step changes nothing
         is_fit_changed = False
         for view, (j, coefficient) in enumerate(zip(choice.indices, choice.coef, strict=True)):
             values = _column(self._problem.scored[view], j)
@@ -502,7 +522,7 @@ class _Expansion:
             self._fitted.append((view, j))
         return is_independent
 
-    def guiding_scores(self) -> Array:
+    def scores_for_next_choice(self) -> Array:
         """Scores of the rows by each view, of which the next step fits the residual."""
         if self._refits_every_step:
             return self._least_squares_scores()
@@ -510,11 +530,11 @@ class _Expansion:
 
     def _least_squares_scores(self) -> Array:
         """Scores of the scored rows by each view, by the least-squares fit."""
-        # the fit has the scores at all rows, one view after the other
+        # the fit has the scores of all rows, one view after the other, scored rows first
         n_rows, n_views = self._scores_of_steps.shape
         return self._least_squares.fitted.reshape(n_views, -1).T[:n_rows]
 
-    def step(self, chosen: tuple[int, ...]) -> Step:
+    def make_step(self, chosen: tuple[int, ...]) -> Step:
         """The current expansion; the coefficient is 0 for functions in the span of earlier ones."""
         if self._backfit is None:
             coef_by_view = self._coef_of_steps
@@ -544,7 +564,8 @@ class _Expansion:
         f = mean_of_views
         if problem.has_free_intercept:
             f = mean_of_views - view_means.mean()
-        # loss(0) − loss(f) = fᵀ (2 t − A f); A f is without a free intercept in any case
+        # loss at the mean f of the views: loss(0) − loss(f) = fᵀ (2 t − A f); the product A f is
+        # the same with and without a free intercept
         decrease = float(f @ (2 * problem.loss.target - problem.product(mean_of_views)))
         return max(0.0, problem.loss.at_zero - decrease)
 
@@ -579,7 +600,7 @@ def pursue(
     smallest_gain = EPSILON * problem.loss.at_zero
     n_steps_made = 0
     while n_steps_made < n_steps:
-        mean_scores = expansion.guiding_scores().mean(axis=1)  # of the views
+        mean_scores = expansion.scores_for_next_choice().mean(axis=1)  # of the views
         residual = problem.loss.target - problem.product(mean_scores)
         correlations = [np.asarray(K.T @ residual) for K in problem.scored]
         choice = search.best(correlations, expansion.exhausted)
@@ -587,4 +608,4 @@ def pursue(
             return
         if expansion.add(choice):
             n_steps_made += 1
-            yield expansion.step(choice.indices)
+            yield expansion.make_step(choice.indices)
