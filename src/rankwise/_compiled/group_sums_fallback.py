@@ -41,6 +41,7 @@ def add_rows(
     """
     from scipy.sparse import csc_array  # imported here, because readers of files need no SciPy
 
+    # add the weighted rows of each group to `sums`, and targetᵀ X to `moment`, both in place
     if row_weight is None:
         row_weight = np.ones(len(X))
     n_groups = len(sums)
@@ -74,6 +75,7 @@ def scale_rows(
     factor : ndarray of shape (n_rows,), optional
         Additional factor of each row.
     """
+    # write (X − mean of the group) · scale of the group · factor of the row to `out`
     row_scale = scale[group, None]
     if factor is not None:
         row_scale = row_scale * factor[:, None]

@@ -101,6 +101,7 @@ def read_rows(
     >>> rows.labels, rows.sizes, rows.columns, rows.values, rows.n_bytes
     (array([2.]), array([2]), array([0, 2], dtype=int32), array([5., 7.]), 10)
     """
+    # rows of complete lines up to the first malformed one, and how many bytes they have
     content = bytes(text)
     complete_lines = content.split(b"\n")[:-1]
     rows: list[_Row] = []
@@ -128,15 +129,15 @@ def _join_rows(
     comments = []
     columns = []
     values = []
-    heads = []
+    first_rows_of_queries = []
     previous_qid: bytes | None = None
     for number, (row, begin) in enumerate(zip(rows, row_begins, strict=True)):
         qids.append(_shift(row.qid_span, begin))
         comments.append(_shift(row.comment_span, begin))
         columns += row.columns
         values += row.values
-        if number == 0 or row.qid != previous_qid:
-            heads.append(number)
+        if number == 0 or row.qid != previous_qid:  # the first row of a query
+            first_rows_of_queries.append(number)
         previous_qid = row.qid
     return ParsedRows(
         labels=np.array([row.label for row in rows], dtype=np.float64),
@@ -145,7 +146,7 @@ def _join_rows(
         values=np.array(values, dtype=np.float64),
         lines=np.array(line_numbers, dtype=np.int64),
         qids=np.array(qids, dtype=np.int64).reshape(-1, 2),
-        heads=np.array(heads, dtype=np.int64),
+        heads=np.array(first_rows_of_queries, dtype=np.int64),
         comments=np.array(comments, dtype=np.int64).reshape(-1, 2),
         n_bytes=n_bytes,
     )
@@ -153,8 +154,9 @@ def _join_rows(
 
 def _shift(span: Span, begin: int) -> Span:
     """Move a span by the begin of its line, unless it is (-1, -1)."""
+    # from positions in the line to positions in the text
     start, stop = span
-    if start < 0:
+    if start < 0:  # the regular expression has no such part here
         return span
     return begin + start, begin + stop
 

@@ -104,7 +104,9 @@ def _sum_violated_values(
     scores: Numbers, level: Levels, starts: Indices, values: Numbers
 ) -> tuple[Numbers, Numbers]:
     """Sums of the values over the violated pairs that each item loses and wins."""
-    # a pair is violated if the item of the higher level is not better by at least 1
+    # for each item the sum of the values of the other items in its violated pairs, as the loser and
+    # as the winner. A pair is violated if the item of the higher level is not better by at least 1;
+    # items are sorted by group and score
     n_items = len(scores)
     sizes = np.diff(starts, append=n_items)
     group = np.repeat(np.arange(len(starts)), sizes)
@@ -113,8 +115,8 @@ def _sum_violated_values(
 
     # an item loses against items of higher levels before the first that is better by at least 1
     first_better = _count_below_limits(scores.astype(np.float64), group)
-    level_from_top = level.max(initial=0) - level
-    lost = _sum_lower(level_from_top, group_start, first_better, level_from_top, values)
+    depth_below_highest = level.max(initial=0) - level
+    lost = _sum_lower(depth_below_highest, group_start, first_better, depth_below_highest, values)
 
     # it wins against items of lower levels whose first better item comes after it
     first_inferior = np.searchsorted(first_better, np.arange(n_items), side="right")
@@ -125,6 +127,8 @@ def _sum_violated_values(
 
 def _count_below_limits(scores: Array, group: Indices) -> Indices:
     """Number of items in previous groups, or in the group with a score below the score plus 1."""
+    # for each item the number of items of earlier groups, and of its own with a score below its
+    # limit, its score + 1
     n_items = len(scores)
     # sort the limits and the scores together; a limit comes before the scores that are equal to it
     limits_and_scores = np.concatenate([scores + 1.0, scores])
@@ -140,11 +144,12 @@ def _count_below_limits(scores: Array, group: Indices) -> Indices:
 
 def _sum_higher_before(level: Levels, starts: Indices, values: Numbers) -> Numbers:
     """For each item the sum of the values of previous items of its group with a higher level."""
+    # for each item the sum of the values of the items of higher level before it in its group
     n_items = len(level)
     group_start = np.repeat(starts, np.diff(starts, append=n_items))
     position = np.arange(n_items)
-    level_from_top = level.max(initial=0) - level
-    return _sum_lower(level_from_top, group_start, position, level_from_top, values)
+    depth_below_highest = level.max(initial=0) - level
+    return _sum_lower(depth_below_highest, group_start, position, depth_below_highest, values)
 
 
 def _sum_lower(
@@ -158,7 +163,8 @@ def _sum_lower(
     0 are moved before those with a 1, and both keep their order: items with equal higher bits
     remain neighbors.
     """
-    # a wavelet matrix: from the highest bit on, items with a 0 move before those with a 1
+    # for each interval begin:end of items the sum of the values whose level is below `bound`, by a
+    # wavelet matrix: from the highest bit on, items with a 0 move before those with a 1
     total = np.zeros(len(bound), dtype=values.dtype)
     n_bits = int(level.max(initial=0)).bit_length()
     for bit in reversed(range(n_bits)):

@@ -116,8 +116,9 @@ def basis_root(K_bb: Array) -> Array:
     With R = K_mb U the primal solution on R is that of sparse RankRLS, [RankRLS09] equations 41
     and 42, and U w are the coefficients of the basis items.
     """
+    # a matrix U with U Uᵀ = K_bb⁺, the pseudoinverse, for the kernel matrix of the basis items
     with allow_threads(len(K_bb) ** 3):
-        # U = V diag(eigenvalues)^(−½) has U Uᵀ = K_bb⁺, the pseudoinverse
+        # U = V diag(eigenvalues)^(−½)
         eigenvalues, vectors = scipy.linalg.eigh(K_bb)  # in ascending order
     rounding_error = eigenvalues[-1] * len(eigenvalues) * np.finfo(float).eps
     is_positive = eigenvalues > rounding_error
@@ -150,6 +151,7 @@ def basis_map(
     BasisFeatures
         On rows of X or on the points.
     """
+    # the basis is given as points, or as rows of X
     rows: Indices | None = None
     points = read_points("basis", basis, X.shape[1])
     if points is None:

@@ -95,7 +95,7 @@ class Kernel:
 
         Without Y, equal rows of X have equal rows and columns, to the last bit.
         """
-        if self.is_precomputed:
+        if self.is_precomputed:  # X has the kernel values
             return np.array(X, dtype=np.float64)
         if Y is None:
             first_equal_row = first_equal_rows(X)
@@ -150,6 +150,7 @@ class Kernel:
         if first_equal_row is not None:  # compute the product of distinct rows, and repeat it
             distinct_rows, position = np.unique(first_equal_row, return_inverse=True)
             return np.asarray(self.product(X[distinct_rows], Y, coef)[position])
+        # kernel matrix of X and Y, times coef, a chunk of rows at a time
         n_rows = X.shape[0]
         n_rows_of_chunk = max(1, CHUNK_ENTRIES // max(1, Y.shape[0]))
         product = np.empty((n_rows, *coef.shape[1:]))
@@ -180,6 +181,7 @@ def center_kernel(K: Array) -> Array:
     A loss over pairs depends on differences only, so its dual coefficients sum to zero and
     constants do not matter; a conditionally positive kernel becomes a positive one.
     """
+    # subtract, in place, the means of the columns and then those of the rows
     column_mean = K.mean(axis=0)  # that of the rows, too: K is symmetric
     K -= column_mean
     K -= (column_mean - column_mean.mean())[:, None]

@@ -203,7 +203,8 @@ def _factor_kernel(K: Array, item_features: KernelFeatures) -> SolverInput:
     are not pivots are zero before centering. A matrix that is not positive semidefinite is factored
     by its eigenvectors instead. K is overwritten.
     """
-    # K = R Rᵀ by a pivoted Cholesky factorization, which overwrites K
+    # features R with K = R Rᵀ for the centered kernel matrix K: by a pivoted Cholesky factorization
+    # in the memory of K, or by eigenvectors if K turns out to have negative eigenvalues
     K = center_kernel(K)
     first_equal_row = first_equal_rows(K)
     diagonal = np.diagonal(K).copy()
@@ -237,6 +238,7 @@ def _pivoted_cholesky(K: Array) -> tuple[Array, Indices, int]:
 
 def _restore_kernel(factor: Array, diagonal: Array) -> None:
     """Turn the memory of `_pivoted_cholesky` into the kernel matrix again."""
+    # undo the factorization, which overwrote the diagonal and one triangle
     for row in range(1, len(factor)):  # the lower triangle from the upper one
         factor[row, :row] = factor[:row, row]
     factor[np.diag_indices(len(factor))] = diagonal
@@ -257,7 +259,7 @@ def _input_of_pivots(R: Array, pivot_items: Indices, item_features: KernelFeatur
 
 def _input_of_eigenvectors(K: Array, item_features: KernelFeatures) -> SolverInput:
     """Features of the eigenvectors of K with positive eigenvalues."""
-    root = basis_root(K)
+    root = basis_root(K)  # eigenvectors / √eigenvalues: K root has the features
 
     def coefficients_of_eigenvectors(w: Array) -> Array:
         return _centered(root @ w)
@@ -269,6 +271,7 @@ def _input_of_eigenvectors(K: Array, item_features: KernelFeatures) -> SolverInp
 
 def _rows_of_factor(factor: Array, pivot_order: Indices, rank: int) -> Array:
     """The lower triangle of a pivoted Cholesky factor, its rows in the order of the items."""
+    # undo the order of the pivots: row k of the triangular factor belongs to item pivot_order[k]
     R = np.zeros((len(factor), rank))
     for row, item in enumerate(pivot_order):
         n_nonzero = min(row + 1, rank)

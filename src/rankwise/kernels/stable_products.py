@@ -40,6 +40,7 @@ def row_products(X: Matrix, W: NDArray[Any]) -> NDArray[Any]:
     ndarray of shape (m,) or (m, k)
         The product.
     """
+    # X W, where equal rows of X give exactly equal rows of the product
     if sp.issparse(X):
         return np.asarray(_in_order(X) @ W)
     if W.ndim == 2 and W.shape[1] > MAX_COLUMNS_WITHOUT_BLAS:
@@ -86,6 +87,7 @@ def first_equal_rows(X: Matrix, labels: Indices | None = None) -> Indices | None
     """
     if X.dtype == object:
         return _first_equal_objects(X)
+    # compare rows of equal hash only; `labels`, if given, must be equal, too
     rng = np.random.default_rng(0)
     odd_factors = rng.integers(0, 2**63, X.shape[1], np.uint64) * np.uint64(2) + np.uint64(1)
     if sp.issparse(X):
@@ -111,6 +113,7 @@ def first_equal_rows(X: Matrix, labels: Indices | None = None) -> Indices | None
 
 def _first_equal_values(values: NDArray[np.uint64]) -> Indices | None:
     """For each value the number of the first value that is equal to it; None if all differ."""
+    # for each value the position of the first equal one; None if all differ
     order = np.argsort(values, kind="stable")
     starts_run = np.empty(len(values), dtype=bool)  # of equal values in sorted order
     starts_run[:1] = True
@@ -170,6 +173,7 @@ def _hash_sparse(X: Matrix, factors: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 def _in_order(X: Matrix) -> Matrix:
     """X with the entries of each row in the order of the columns, in which products are summed."""
+    # entries of each row in the order of the columns, each once
     X = X.tocsr()
     if not X.has_canonical_format:
         X = X.copy()
@@ -179,6 +183,7 @@ def _in_order(X: Matrix) -> Matrix:
 
 def _are_equal(X: Matrix, rows: Indices, earlier_rows: Indices) -> NDArray[np.bool_]:
     """Whether each of these rows is equal to the earlier row in the same position."""
+    # whether row rows[k] of X is equal to row earlier_rows[k]
     is_equal = np.ones(len(rows), dtype=bool)
     n_rows, n_columns = X.shape
     if n_columns == 0:

@@ -196,6 +196,7 @@ class ColumnInfo(NamedTuple):
 
     def _check_fitted(self) -> None:
         """Check that the entries fit together, and that no category is there twice."""
+        # facts may come from a file: there must be as many as the kind of the column needs
         n_categories = len(self.categories)
         n_weights = 0
         if self.kind == "text":
@@ -289,6 +290,7 @@ def _is_code(cells: AnyArray) -> bool:
     """Whether whole numbers or texts have many rows per value."""
     if cells.ndim > 1 or cells.dtype.kind not in "iuO":
         return False
+    # values that repeat often, in contrast to identifiers of rows
     values = cells[~missing_mask(cells)]
     n_distinct = len(set(values.tolist()))
     return len(values) > ROWS_PER_CODE * n_distinct
@@ -469,7 +471,7 @@ def _identifier_reason(cells: AnyArray, row_numbers: Indices) -> Reason:
     values = cells[~is_missing]
     if (values != np.floor(values)).any():
         return Reason.NONE
-    if not is_missing.any() and _counts_rows(values, row_numbers):
+    if not is_missing.any() and _is_row_counter(values, row_numbers):
         return Reason.ROW_COUNTER
     lowest = float(values.min())
     highest = float(values.max())
@@ -482,7 +484,7 @@ def _identifier_reason(cells: AnyArray, row_numbers: Indices) -> Reason:
     return Reason.NONE
 
 
-def _counts_rows(values: AnyArray, row_numbers: Indices) -> bool:
+def _is_row_counter(values: AnyArray, row_numbers: Indices) -> bool:
     """Whether whole numbers count the rows of the table from which the rows were selected.
 
     A counter rises by at least 1 from row to row, and at least every second number of its range
@@ -491,6 +493,7 @@ def _counts_rows(values: AnyArray, row_numbers: Indices) -> bool:
     if len(values) < MIN_COUNTER_ROWS:
         return False
     order = np.argsort(row_numbers, kind="stable")
+    # the values rise by at least one a row, and have a range that is not much longer than the table
     steps = np.diff(values[order].astype(np.float64))
     row_steps = np.diff(row_numbers[order])
     n_table_rows = int(row_numbers.max() - row_numbers.min()) + 1

@@ -214,7 +214,7 @@ def _array_columns(X: MatrixLike, groups: Groups) -> list[int]:
 
 def _sparse_columns(X: Matrix, groups: Groups) -> list[int]:
     """Numbers of the columns of a sparse matrix that contain the groups."""
-    # different labels: at most one group has the label 0, that is no entry
+    # columns that contain the groups: at most one group has the label 0, that is no entry
     n_rows, n_columns = X.shape
     n_entries = np.bincount(X.tocoo().col, minlength=n_columns)
     candidates = np.flatnonzero(n_entries >= n_rows - groups.sizes.max()).tolist()

@@ -70,6 +70,7 @@ def scale_in_groups(X: Numbers, codes: Indices, *, with_mean: bool = True) -> Nu
 
 def _scale_block(x: Numbers, groups: Groups, tolerance: float, *, with_mean: bool) -> Numbers:
     """Standardize rows that are sorted by group; a smaller relative deviation is 0."""
+    # (x − group mean) / group deviation; columns constant in a group become 0
     n_rows = len(x)
     every_row = np.arange(n_rows)
     averaging = sp.csr_array(  # its row g takes the mean over the rows of group g
@@ -79,7 +80,7 @@ def _scale_block(x: Numbers, groups: Groups, tolerance: float, *, with_mean: boo
     centered = x - x[groups.starts][groups.codes]
     centered -= (averaging @ centered)[groups.codes]
     deviation = np.sqrt(averaging @ np.square(centered))
-    magnitude = np.sqrt(averaging @ np.square(x))
+    magnitude = np.sqrt(averaging @ np.square(x))  # root mean square, to recognize rounding
     factor = np.zeros_like(deviation)
     np.divide(1.0, deviation, out=factor, where=deviation > tolerance * magnitude)
     if with_mean:

@@ -260,6 +260,7 @@ class TableVectorizer(TransformerMixin, BaseEstimator):
 
     def _check_usable(self) -> None:
         """Raise a ValueError if a requested column is dropped, or if all columns are."""
+        # columns that the user requested must be usable, and at least one of all columns
         dropped = [column for column in self.facts_ if not column.is_used]
         requested = self._requested_names()
         refused = [column for column in dropped if column.name in requested]
@@ -351,6 +352,7 @@ class TableVectorizer(TransformerMixin, BaseEstimator):
         TableFeatures
             Features of the two rows.
         """
+        # the features of two rows whose cells are all missing
         cells: dict[str, AnyArray] = {}
         for column in self.facts_:
             if column.kind == "vector":
@@ -385,6 +387,7 @@ class TableVectorizer(TransformerMixin, BaseEstimator):
         dict from str to ndarray
             Values of each such column.
         """
+        # whole numbers that are no features because of the name of their column
         id_names = {column.name for column in self.facts_ if column.reason is Reason.ID_NAME}
         columns = frame_columns(X) or {}
         numbers_by_name = {}
@@ -448,11 +451,12 @@ class _FeatureBlocks:
     """Collects the features of the columns; see `TableFeatures`."""
 
     def __init__(self, n_rows: int) -> None:
+        # lists of blocks of columns, each begun with an empty one so that they can be joined
         empty = np.empty((n_rows, 0))
         self.raw_numbers = [empty]
         self.scaled_numbers = [empty]
         self.missing_indicators = [empty]
-        self.codes = [empty]
+        self.codes = [empty]  # number of the category
         self.narrow_categories = [empty]
         self.sparse_blocks: list[Matrix] = [sp.csr_array(empty)]
         self.is_wide_block = [False]
@@ -473,6 +477,7 @@ class _FeatureBlocks:
 
     def add_category(self, column: ColumnInfo, codes: Indices) -> None:
         """Add the one-hot encoding of a category, and its codes for trees."""
+        # few categories: dense codes and indicators; many ("wide"): sparse indicators
         n_features = n_category_features(column)
         if n_features <= MAX_CODES:
             codes_or_nan = np.where(codes < 0, np.nan, codes)
@@ -517,6 +522,7 @@ class _Feature(NamedTuple):
 
 def _features(facts: Sequence[ColumnInfo]) -> list[_Feature]:
     """Features in the order of `TableVectorizer.transform`."""
+    # in the order of the columns of `transform`
     numbers: list[_Feature] = []
     indicators: list[_Feature] = []
     narrow: list[_Feature] = []
