@@ -512,7 +512,11 @@ class RankSVM(LazyModel):
         identity = sp.identity(feature_map.n_features, format="csr")
         # alpha is set by solve_path
         objective = Objective(
-            identity, loss, alpha=0.0, magnitude=loss.magnitude, n_items=loss.n_items
+            identity,
+            loss,
+            alpha=0.0,
+            largest_feature_values=loss.largest_feature_values,
+            n_items=loss.n_items,
         )
         (solution,) = pairwise_ranker.solve_path(
             self,
@@ -547,7 +551,7 @@ class ClusterLoss(PairwiseLoss):
         W, the sum of the weights of the pairs.
     pair_covariance : ndarray
         As `estimate_pair_covariance` returns it.
-    magnitude : ndarray of shape (n_features,)
+    largest_feature_values : ndarray of shape (n_features,)
         Largest absolute values of the features.
     n_evaluations : int
         Number of calls of `at`.
@@ -570,12 +574,14 @@ class ClusterLoss(PairwiseLoss):
         weights = [summary.total_weight for summary in summaries]
         covariances = [summary.pair_covariance for summary in summaries]
 
-        # totals of all blocks; the magnitudes are the largest absolute values of each feature
+        # totals of all blocks, and the largest absolute values of each feature
         self.n_items = sum(summary.n_items for summary in summaries)
         self.n_pairs = sum(summary.n_pairs for summary in summaries)
         self.total_weight = sum(weights)
         self.pair_covariance = np.average(covariances, axis=0, weights=weights)
-        self.magnitude = np.max([summary.magnitude for summary in summaries], axis=0)
+        self.largest_feature_values = np.max(
+            [summary.largest_feature_values for summary in summaries], axis=0
+        )
         self.n_evaluations = 0
 
     def sample(self, step: int) -> None:
@@ -632,11 +638,11 @@ class _BlockSummary(NamedTuple):
     n_pairs: int
     total_weight: float
     pair_covariance: Array
-    magnitude: Array
+    largest_feature_values: Array
 
 
 def _summarize(objective: Objective | None) -> _BlockSummary | None:
-    """On a worker: return numbers of items and pairs, W, pair covariance and magnitude."""
+    """On a worker: return counts, W, pair covariance and largest feature values."""
     if objective is None:
         return None
     loss = objective.loss
@@ -645,7 +651,7 @@ def _summarize(objective: Objective | None) -> _BlockSummary | None:
         n_pairs=loss.graph.n_pairs,
         total_weight=loss.total_weight,
         pair_covariance=estimate_pair_covariance(objective),
-        magnitude=objective.largest_feature_values,
+        largest_feature_values=objective.largest_feature_values,
     )
 
 
