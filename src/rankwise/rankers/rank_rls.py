@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
@@ -558,8 +559,8 @@ class RankRLSTask(HoldOutTask):
         self._X = X
         # whether each fold is refitted, by iterations
         may_iterate = learner.kernel == "linear" and learner.solver == "auto"
-        has_nuisance = loss.nuisance is not None
-        self.refits = may_iterate and not has_nuisance and iterations_are_faster(X)
+        may_iterate = may_iterate and loss.nuisance is None and sp.issparse(X)
+        self.refits = may_iterate and iterations_are_faster(X)
         self._iteration_limits = IterationLimits(tol=learner.tol, max_iter=learner.max_iter)
 
     @cached_property

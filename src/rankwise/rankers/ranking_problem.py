@@ -6,7 +6,6 @@ import numbers
 from dataclasses import replace
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import column_or_1d
 
@@ -32,9 +31,7 @@ def check_beta(beta: float) -> None:
 
 
 def iterations_are_faster(X: MatrixLike) -> bool:
-    """Whether a linear model of these items is found much faster without a Gram matrix."""
-    if not sp.issparse(X):
-        return False
+    """Whether a linear model of sparse items is found much faster without a Gram matrix."""
     cost_of_gram = X.shape[0] * X.shape[1] * min(X.shape)
     cost_of_iterations = PASSES * X.nnz
     return bool(GAIN * cost_of_iterations < cost_of_gram)
