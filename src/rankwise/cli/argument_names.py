@@ -185,6 +185,8 @@ def with_options(message: str, command: str = "") -> str:
         value = _shell_value(argument["column"] or argument["value"] or "")
         return _option_with_value(name, value, option_of_argument) or argument[0]
 
+    # Drop sentences about Python, then replace an argument at the start ("alpha: got −1") and
+    # arguments with values ("levels=('bad', 'good')").
     message_for_command = _PYTHON_SENTENCE.sub("", message).strip() or message
     with_subject = _SUBJECT.sub(replace_subject, message_for_command)
     return _ARGUMENT.sub(replace_argument, with_subject)
@@ -208,6 +210,7 @@ def _option_with_value(name: str, value: str, option_of_argument: Mapping[str, s
 
 def _shell_value(value: str) -> str:
     """Spell a Python value for a shell: words without quotes, several of them with commas."""
+    # "('bad', 'good')" becomes "bad,good"
     words = [word.strip().strip("'\"") for word in value.strip("()[]").split(",")]
     shell_text = ",".join(word for word in words if word)
     needs_quotes = " " in shell_text

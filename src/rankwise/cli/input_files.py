@@ -158,7 +158,7 @@ class DataFile:
             "event": table.event,
             "weight": self.weight,
             "missing": table.missing,
-            "levels": table.levels(),
+            "levels": table.target_order(),
             "zero_based": table.zero_based,
             "target_needed": self.target_needed,
         }
@@ -219,7 +219,7 @@ class DataFile:
         data = self.read(lower_is_better=self._lower_is_better(trained), **arguments)
         assert data.feature_names is not None
         X = data.frame.select(features)  # further columns stay in the frame
-        takes_table = trained.columns is not None
+        takes_table = trained.vectorizer is not None
         if not takes_table:
             X = frame_matrix("the table", X)
         return data._replace(X=X, feature_names=data.feature_names[: len(features)])
@@ -237,7 +237,7 @@ class DataFile:
 
     def _read_letor_for(self, trained: TrainedModel) -> RankingData:
         """Read svmlight rows; trailing features that the file does not have are zero."""
-        if trained.columns is not None:
+        if trained.vectorizer is not None:
             raise ValueError(
                 f"{trained.name} expects a table with the columns {', '.join(trained.features)}, "
                 f"but {self.path} has svmlight rows, whose features have numbers."
@@ -321,6 +321,6 @@ class DataFile:
             arguments["group"] = training_groups
         if not table.missing:
             arguments["missing"] = notes.missing
-        if not table.levels():
+        if not table.target_order():
             arguments["levels"] = notes.levels
         return arguments

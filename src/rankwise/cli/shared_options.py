@@ -86,7 +86,7 @@ class TableOptions:
     lower_is_better: bool
     zero_based: bool
 
-    def levels(self) -> list[str]:
+    def target_order(self) -> list[str]:
         """Words of the target from the worst to the best, if it has words."""
         orders_without_column = [text for text in self.order if "=" not in text]
         if len(orders_without_column) > 1:
@@ -111,7 +111,7 @@ class TableOptions:
             raise ValueError("--lower-is-better: a longer survival ranks higher; leave it out.")
         return self.survival_time
 
-    def orders(self) -> dict[str, list[str]]:
+    def column_orders(self) -> dict[str, list[str]]:
         """Words of other columns from low to high."""
         words_of_column = {}
         for text in self.order:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -21,9 +20,6 @@ from rankwise.preprocessing.table_vectorizer import TableVectorizer
 from rankwise.rankers.pipelines import final_estimator, transform_items
 from rankwise.uncertainty import CalibratedRanker
 
-if TYPE_CHECKING:
-    pass
-
 
 @dataclass
 class TrainedModel:
@@ -37,7 +33,7 @@ class TrainedModel:
         The fitted model.
     notes : TrainingNotes
         How it was trained.
-    columns : TableVectorizer or None
+    vectorizer : TableVectorizer or None
         Its first step, if that encodes the columns of a table.
     features : list of str
         Names of the columns that it takes; empty if it has no names.
@@ -46,7 +42,7 @@ class TrainedModel:
     name: str
     model: BaseEstimator
     notes: TrainingNotes
-    columns: TableVectorizer | None
+    vectorizer: TableVectorizer | None
     features: list[str]
 
     @property
@@ -56,20 +52,20 @@ class TrainedModel:
 
     def text_features(self) -> list[str]:
         """Features that are read as they are spelled."""
-        if self.columns is None:
+        if self.vectorizer is None:
             return []
         return [
             column.name
-            for column in self.columns.facts_
+            for column in self.vectorizer.facts_
             if column.kind in ("category", "text", "order") or column.form
         ]
 
     def numeric_features(self) -> list[str]:
         """Features that are read as numbers."""
-        if self.columns is None:
+        if self.vectorizer is None:
             return list(self.features)
         not_numeric = set(self.text_features())
-        for column in self.columns.facts_:
+        for column in self.vectorizer.facts_:
             if column.kind in ("date", "vector") or column.why:
                 not_numeric.add(column.name)
         return [name for name in self.features if name not in not_numeric]

@@ -251,7 +251,7 @@ def _fit_vectorizer(
         numeric=[name for name in names.numeric if name not in names.nuisance],
         keep=names.features,
         scale=isinstance(scaler_of_dense_features, StandardScaler),
-        order=file.table.orders() or None,
+        order=file.table.column_orders() or None,
     )
     try:
         return vectorizer.fit_without_warning(rows.data.X, row_numbers=rows.numbers)
@@ -434,11 +434,13 @@ def hold_out(
         sample_weight=weight,
         time=training.data.time,
     )
+    # The candidates along the first parameter, and the best values of the others
     return results.line(metrics[0])
 
 
 def _candidates(options: ModelOptions) -> dict[str, list[float] | None]:
     """Candidates of each parameter; None stands for those of the search of the model."""
+    # None: the default values of the model
     if options.model == "pursuit":
         return {"n_basis": None}
     candidates: dict[str, list[float] | None] = {"alpha": None}
@@ -467,7 +469,7 @@ def _cross_validation(options: ModelOptions, leave: str, training: TrainingSet) 
                 "--leave group: the data are one list; name the column of groups with --group, "
                 "or use --leave pair or a number of folds."
             )
-        return None
+        return None  # leave-group-out
     if leave == "pair":
         if options.model != "rankrls":
             raise ValueError(f"--leave pair is for the model rankrls, not for {options.model}.")

@@ -240,7 +240,7 @@ class TrainingSet:
             sparse=bool(issparse(self.X)),
             zero_based=table.zero_based,
             missing=list(table.missing),
-            levels=table.levels(),
+            levels=table.target_order(),
             lower=table.lower_is_better,
             chosen=chosen,
             rows=fingerprints.rows,

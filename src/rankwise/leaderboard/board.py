@@ -184,7 +184,7 @@ class Leaderboard(RankedBoard):
             items=self.items,
             ratings=self.ratings,
             components=components,
-            records=self._records,
+            win_counts=self._records,
             is_rated=is_rated,
             is_ranked=is_rated & (n_comparisons >= self.presentation.min_comparisons),
         )

@@ -151,7 +151,7 @@ def neighbor_note(board: TaskLeaderboard) -> list[str]:
 
     differences = []
     detectable = []
-    errors = board.errors.pairs.methods[0]
+    errors = board.errors.pair_errors.methods[0]
     for upper, lower in pairwise(ranked):
         differences.append(board.ratings[upper] - board.ratings[lower])
         error = errors.variance[upper, lower] ** 0.5

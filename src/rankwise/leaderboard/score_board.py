@@ -163,7 +163,7 @@ class TaskLeaderboard(RankedBoard):
             items=self.items,
             ratings=self.ratings,
             components=number_by_size(self.model.components),
-            records=self._records,
+            win_counts=self._records,
             is_rated=self.score_errors.jackknife.is_connected,
             is_ranked=self.is_ranked,
         )
@@ -266,7 +266,7 @@ class TaskLeaderboard(RankedBoard):
         n_rows = len(self.items) + 1
         differences = np.zeros((n_rows, n_rows))
         differences[i, j] = self.errors.differences(self.ratings[[i, j]])[0, 1]
-        pair_errors = self.errors.pairs
+        pair_errors = self.errors.pair_errors
         half_width = float(pair_errors.half_widths(i, self.confidence)[j])
         return ScoreDifference(
             value=value,

@@ -101,6 +101,7 @@ def _variance_decreases(
 
 def _total_variance(contrasts: Array, inverse: Array) -> np.float64:
     """``Σ cᵀ A⁻¹ c`` over the contrasts, which are rows."""
+    # Σ cᵀ A⁻¹ c over the contrasts c, which are rows
     variance: np.float64 = np.einsum("ki,ij,kj->", contrasts, inverse, contrasts)
     return variance
 
@@ -137,10 +138,13 @@ def missing_excess(model: AdditiveModel, row: int, difference: float) -> Missing
     if not is_missing.any():
         return MissingExcess(n_missing=0, excess=None, excess_in_sd=None)
 
+    # Missing cells that are better than predicted by the excess raise the rating of the model by
+    # the excess times their share of the weights.
     total_weight = design.weights[is_comparable_task].sum()
     missing_share = design.weights[is_missing].sum() / total_weight
     excess = float(difference / missing_share)
 
+    # The same in standard deviations of the residuals of the model
     residuals = model.residuals[row, is_observed]
     n_degrees_of_freedom = max(1, len(residuals) - 1)
     deviation = float(np.sqrt((residuals**2).sum() / n_degrees_of_freedom))

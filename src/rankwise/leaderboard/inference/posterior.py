@@ -243,24 +243,24 @@ def fit_posterior(graph: PairGraph, features: Array | None, prior: float) -> Rat
     else:
         penalty = prior
         step = _NewtonStep(weight, weighted_target=weight * graph.edge_target)
-    # Posterior covariance of the ratings, up to the noise: basis · precision⁻¹ · basisᵀ
+    # Posterior covariance of the ratings, without the noise: basis · precision⁻¹ · basisᵀ
     laplacian = differences.T @ (sp.diags_array(step.weight) @ differences)
     precision = basis.T @ (laplacian @ basis) + penalty * sp.eye_array(basis.shape[1])
     if features is None:
         dtype = np.float32 if n_items > DOUBLE_PRECISION_LIMIT else np.float64
-        inverse = _inverse(precision.astype(dtype).toarray())
+        scaled_covariance = _inverse(precision.astype(dtype).toarray())
     else:
-        inverse = basis @ _inverse(precision) @ basis.T
+        scaled_covariance = basis @ _inverse(precision) @ basis.T
     right = differences.T @ step.weighted_target
-    mean = np.asarray(inverse @ right, dtype=np.float64)
+    mean = np.asarray(scaled_covariance @ right, dtype=np.float64)
     if are_wins:  # Bradley–Terry: ratings are log odds, with noise 1
         log_odds = ProbabilityMap(1.0, 1 / LOGISTIC**2)
-        return RatingPosterior(mean, inverse, log_odds)
+        return RatingPosterior(mean, scaled_covariance, log_odds)
 
     noise = _noise_of_margins(graph.edge_target, weight, explained_squares=float(right @ mean))
     # P = σ(1.702 d / √(noise + v)) approximates the normal distribution function.
     curve = ProbabilityMap(LOGISTIC / np.sqrt(noise), 1 / np.sqrt(noise) ** 2)
-    return RatingPosterior(mean, noise * inverse, curve)
+    return RatingPosterior(mean, noise * scaled_covariance, curve)
 
 
 def _noise_of_margins(target: Array, weight: Array, explained_squares: float) -> float:
@@ -320,7 +320,8 @@ def _newton_step_at_mode(
     margins = margins_of(mode)
     p_win = expit(margins)
     curvature = weight * p_win * (1 - p_win)
-    # Least squares with the weights curvature and the targets margin + gradient / curvature
+    # A Newton step is least squares with the curvatures as weights, and as targets
+    # margin + weight (outcome − p_win) / curvature.
     weighted_target = weight * (outcome - p_win) + curvature * margins
     return _NewtonStep(curvature, weighted_target)
 

@@ -96,7 +96,7 @@ class RatedItems(NamedTuple):
         Ratings.
     components : ndarray of shape (n_items,)
         Items with the same number can be compared.
-    records : WinCounts
+    win_counts : WinCounts
         Outcomes of each item.
     is_rated : ndarray of bool, shape (n_items,)
         Items with a comparison, features or a prior; the others have no interval.
@@ -107,7 +107,7 @@ class RatedItems(NamedTuple):
     items: Labels
     ratings: Array
     components: Indices
-    records: WinCounts
+    win_counts: WinCounts
     is_rated: NDArray[np.bool_]
     is_ranked: NDArray[np.bool_]
 
@@ -144,11 +144,12 @@ def rank_table(
     """
     columns: dict[str, Any] = dict.fromkeys(COLUMNS)  # None: unknown without intervals
     columns |= {"item": rated.items, "rating": rated.ratings, "component": rated.components}
-    columns |= rated.records._asdict()
+    columns |= rated.win_counts._asdict()
     if intervals is not None:
         columns |= intervals._asdict()
 
-    # Items that are not ranked are lists of their own and do not change the ranks of the others.
+    # Items are ranked within lists. Items that are not ranked are in other lists, with negative
+    # numbers, and do not change the ranks of the others.
     ranked_by = columns["low"] if order == "lower" else rated.ratings
     list_of_item = np.where(rated.is_ranked, rated.components, -rated.components)
     rank = np.where(rated.is_ranked, ranks_within(ranked_by, list_of_item), 0)
@@ -203,7 +204,7 @@ def interval_columns(
         ratings, ranked_spread, components, confidence, n_effective_units, n_units_by_pair
     )
 
-    has_tier = is_ranked & ~rated.records.thin
+    has_tier = is_ranked & ~rated.win_counts.thin
     tier_spread = replace(spread, root=spread.root[has_tier])
     tiers = _tiers(rated.ratings[has_tier], tier_spread, rated.components[has_tier], confidence)
 
@@ -229,7 +230,8 @@ def effective_number(weights: Array) -> float:
 
     One cluster with half of the weight makes any number of clusters count as fewer than four.
     """
-    scaled = weights / weights.max()  # squares of the weights may overflow
+    # (Σ w)² / Σ w²: n for n equal weights. Scaled, since squares of the weights may overflow.
+    scaled = weights / weights.max()
     return float(scaled.sum() ** 2 / (scaled**2).sum())
 
 
@@ -298,6 +300,7 @@ def differences_by_holm(
     smallest on until one is larger (Holm, A simple sequentially rejective multiple test procedure,
     1979). The probability of any false rejection is at most the level.
     """
+    # root @ rootᵀ is the covariance of the scores
     first_items = []
     second_items = []
     t_statistics = []
@@ -314,7 +317,7 @@ def differences_by_holm(
 
 def _t_statistics(scores: Array, root: Array, row: Indices, column: Indices) -> Array:
     """|difference| / standard error of pairs; 0 for equal scores, infinite without an error."""
-    covariance = root @ root.T
+    covariance = root @ root.T  # of the scores
     variances = covariance.diagonal()
     difference_variance = variances[row] + variances[column] - 2 * covariance[row, column]
     error = np.sqrt(np.maximum(difference_variance, 0.0))

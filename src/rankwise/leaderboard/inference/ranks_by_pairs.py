@@ -21,7 +21,7 @@ class RatingErrors:
 
     Attributes
     ----------
-    pairs : PairErrors
+    pair_errors : PairErrors
         Errors of all differences; the last row is the reference of the ratings, such as the mean of
         the ranked models.
     spread : CovarianceRoot or None
@@ -31,7 +31,7 @@ class RatingErrors:
         Differences up to this size are rounding errors.
     """
 
-    pairs: PairErrors
+    pair_errors: PairErrors
     spread: CovarianceRoot | None
     rounding: float
 
@@ -60,13 +60,13 @@ def interval_columns_by_pairs(
     """
     n_items = len(rated.items)
     reference_row = n_items  # the last row and column of the errors are the reference
-    half_widths = errors.pairs.half_widths(reference_row, confidence)[:n_items]
+    half_widths = errors.pair_errors.half_widths(reference_row, confidence)[:n_items]
     widest = WIDEST_INTERVAL * float(np.ptp(rated.ratings)) + errors.rounding
     has_interval = rated.is_rated & (half_widths <= widest)  # False for NaN
     half_widths[~has_interval] = np.nan
 
     all_differences = errors.differences(np.append(rated.ratings, reference))
-    p_values = errors.pairs.p_values(all_differences)[:n_items, :n_items]
+    p_values = errors.pair_errors.p_values(all_differences)[:n_items, :n_items]
     differences = all_differences[:n_items, :n_items]
     is_same_component = rated.components[:, None] == rated.components
     is_comparable = is_same_component & rated.is_ranked[:, None] & rated.is_ranked
@@ -80,7 +80,7 @@ def interval_columns_by_pairs(
     best_of_all, worst_of_all = ranks_of_pairs(differences, is_apart_at_once, is_comparable)
 
     tiers = np.zeros(n_items, np.intp)
-    has_tier = rated.is_ranked & ~rated.records.thin
+    has_tier = rated.is_ranked & ~rated.win_counts.thin
     for component_items in indices_by_group(rated.components):
         items = component_items[has_tier[component_items]]
         tiers[items] = tiers_of_pairs(rated.ratings[items], is_apart[np.ix_(items, items)])
@@ -134,7 +134,7 @@ def simultaneous_differences(
     quantile = joint_quantile(ranked_spread, rated.components[ranked], 1 - level)
     size = np.abs(errors.differences(rated.ratings))
     n_items = len(rated.items)
-    error_by_tasks = np.sqrt(errors.pairs.methods[0].variance[:n_items, :n_items])
+    error_by_tasks = np.sqrt(errors.pair_errors.methods[0].variance[:n_items, :n_items])
     return (size > quantile * error_by_tasks) & is_comparable
 
 

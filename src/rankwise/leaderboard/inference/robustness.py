@@ -325,6 +325,7 @@ def _describe_removed_votes(
     counts: ComparisonCounts, n_removed_by_outcome: Indices, at_least: int | None, is_flipped: bool
 ) -> VotesToFlip:
     """Return the first rows of each outcome as the removed ones."""
+    # The rows of an outcome are equal votes: the first ones are removed.
     removed_rows = [np.empty(0, np.intp)]
     for outcome in np.flatnonzero(n_removed_by_outcome):
         rows_of_outcome = counts.rows[outcome]
@@ -429,7 +430,9 @@ def rating_lead(model: RemovableVotes, a: int, b: int) -> float:
     """Return r_a − r_b; 0 if it is negative or rounding."""
     lead = float(model.ratings[a] - model.ratings[b])
     rounding = EQUAL * float(np.abs(model.ratings).max())
-    return lead if lead > rounding else 0.0
+    if lead <= rounding:
+        return 0.0
+    return lead
 
 
 def _refit(model: RemovableVotes, count: Indices) -> RemovableVotes:

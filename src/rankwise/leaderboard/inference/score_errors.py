@@ -60,11 +60,12 @@ class ScoreErrors:
     @cached_property
     def reference(self) -> Array:
         """Weights of the models in the reference of the ratings; 0 with several components."""
+        # Weights of the models in the mean from which ratings are measured
         reference = np.zeros(self.model.design.n_models)
         if self.baseline is not None:
             reference[self.baseline] = 1.0
             return reference
-        has_one_component = self.model.components.max() == 0
+        has_one_component = self.model.components.max() == 0  # numbered from 0
         if has_one_component and self.is_ranked.any():  # the mean of the ranked models
             reference[self.is_ranked] = 1 / self.is_ranked.sum()
         return reference
@@ -106,7 +107,7 @@ class ScoreErrors:
         if self.masking is not None:
             methods.append(self.masking.errors)
         return RatingErrors(
-            pairs=PairErrors(tuple(methods)),
+            pair_errors=PairErrors(tuple(methods)),
             spread=self._common_spread,
             rounding=self._rounding,
         )

@@ -61,13 +61,15 @@ class UnitInfluence:
         """Rank correlation of the scores of each unit with the effects without the unit."""
         design = self.model.design
         effects = self.model.effects
-        # Scores minus the effect of their task, 0 where there is no score.
+        # Effects are the ratings of the models. Subtract the effects of the tasks from the scores;
+        # 0 where there is no score.
         scores = np.where(design.is_observed, self.model.residuals + effects[:, None], 0.0)
         effect_changes = self.left_out.changes[:-1]  # without the row of the reference
         correlations = []
         for unit, tasks in enumerate(design.tasks_by_unit):
             n_tasks = design.is_observed[:, tasks].sum(axis=1)
             models = np.flatnonzero((n_tasks > 0) & self.is_ranked)
+            # Mean score of each model on the unit, against its effect by the other units
             unit_scores = scores[:, tasks].sum(axis=1)[models] / n_tasks[models]
             effects_without_unit = effects - effect_changes[:, unit]
             correlations.append(_rank_correlation(unit_scores, effects_without_unit[models]))

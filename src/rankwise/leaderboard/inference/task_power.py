@@ -42,6 +42,7 @@ def tasks_needed(difference: float, deviation: float, confidence: float) -> int 
     if deviation == 0:
         return 2
     effect = abs(difference) / deviation
+    # With normal errors the power is reached at ((quantile of the test + of the power) / effect)².
     sum_of_quantiles = norm.ppf((1 + confidence) / 2) + norm.ppf(POWER)
     approximate_n_tasks = (sum_of_quantiles / effect) ** 2
     if approximate_n_tasks > MOST_TASKS:
@@ -63,5 +64,6 @@ def tasks_needed(difference: float, deviation: float, confidence: float) -> int 
 
 def detectable_difference(error: float, freedom: float, confidence: float) -> float:
     """Difference that a study with this standard error detects with 80% power, approximately."""
+    # (quantile of the test + quantile of the power) · standard error
     quantiles = student.ppf([(1 + confidence) / 2, POWER], freedom)
     return float(quantiles.sum() * error)
