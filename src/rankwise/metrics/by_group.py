@@ -52,6 +52,7 @@ class GroupedRelevance:
         ndarray of shape (n_groups, n_candidates, n_outputs)
             NaN where the metric is undefined.
         """
+        # held_out: scores that the candidate models give to the items
         n_items, n_outputs, n_candidates = held_out.shape
         values = np.empty((self._groups.n_groups, n_candidates, n_outputs))
         # Rank a block of candidates at once: their lists are stacked as further groups

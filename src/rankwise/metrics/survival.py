@@ -78,7 +78,7 @@ class SurvivalRanking:
         if tau is not None:  # only pairs whose earlier event is before tau
             is_counted &= graph.time < tau
         if ipcw is not None:  # weights by the inverse probability of censoring
-            training_times = read_times(ipcw)
+            training_times = read_times_and_events(ipcw)
             if training_times is None:
                 raise ValueError("ipcw: expected times and events, as y_true has them.")
             times_of_counted = graph.time[is_counted]
@@ -87,7 +87,7 @@ class SurvivalRanking:
         return replace(self, loser_factor=np.where(is_counted, factor, 0.0))
 
 
-def read_times(y: object) -> tuple[Array, NDArray[np.bool_]] | None:
+def read_times_and_events(y: object) -> tuple[Array, NDArray[np.bool_]] | None:
     """Times and events of a graph, a structured array or two columns; None for another target."""
     if isinstance(y, SurvivalGraph):
         return y.time, y.event
@@ -129,7 +129,7 @@ def read_survival(
         if isinstance(y_true, SurvivalGraph):
             raise ValueError(f"y_score has shape {score.shape}; pass one list of scores.")
         return None
-    times = read_times(y_true)
+    times = read_times_and_events(y_true)
     if times is None:
         return None
     if isinstance(y_true, SurvivalGraph):

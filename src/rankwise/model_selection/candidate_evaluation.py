@@ -492,6 +492,7 @@ def forward_validation(
         )
     blocks = time_series_blocks(time, target.groups)
     predictions = _predict_later_blocks(learner, X, target, blocks, candidates)
+    # Evaluate the rows of all blocks but the first one, which no model predicts
     is_predicted = ~np.isnan(predictions).any(axis=(1, 2))
     rows = np.flatnonzero(is_predicted)
     later = target.take(rows)

@@ -385,6 +385,7 @@ def _refuse_repeated_cells(
     cell_of_row: Indices, arm: str, groups: NDArray[np.generic], *, has_seeds: bool
 ) -> None:
     """Raise a ValueError if a ranker has several values in a group and seed."""
+    # A cell is a seed and a group: its number is seed · n_groups + group
     cells, n_values = np.unique(cell_of_row, return_counts=True)
     repeated = np.flatnonzero(n_values > 1)
     if not len(repeated):

@@ -147,9 +147,9 @@ def seed_error(of_groups: MeanError, arms: list[Array]) -> MeanError:
     arms : list of ndarray of shape (n_seeds, n_groups)
         The values of both arms; an arm with one seed has no variance of seeds.
     """
-    # Adds the variance of the seeds of both arms to the error of the mean difference.
+    # The error of the mean difference due to groups, plus that of the seeds of both arms
     variance_of_seeds = 0.0
-    # Satterthwaite: Σ variance² / degrees of freedom of all components
+    # Satterthwaite: total variance² / Σ (variance² / degrees of freedom) over the components
     squares_over_freedom = _variance_over_freedom(
         of_groups.group_variance, of_groups.degrees_of_freedom
     )
@@ -159,11 +159,11 @@ def seed_error(of_groups: MeanError, arms: list[Array]) -> MeanError:
             continue
         # Variance of the mean over seeds, which contains a part of the interaction
         variance_of_mean = float(values.mean(axis=1).var(ddof=1)) / n_seeds
-        interaction, freedom = _interaction_of_seeds_and_groups(values)
+        interaction, interaction_freedom = _interaction_of_seeds_and_groups(values)
         interaction_of_mean = interaction / (n_seeds * n_groups)
         variance_of_seeds += variance_of_mean - interaction_of_mean
         squares_over_freedom += _variance_over_freedom(variance_of_mean, n_seeds - 1.0)
-        squares_over_freedom += _variance_over_freedom(interaction_of_mean, freedom)
+        squares_over_freedom += _variance_over_freedom(interaction_of_mean, interaction_freedom)
     variance_of_seeds = max(variance_of_seeds, 0.0)
     total_variance = of_groups.group_variance + variance_of_seeds
     degrees_of_freedom = of_groups.degrees_of_freedom

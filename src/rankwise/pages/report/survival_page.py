@@ -17,7 +17,7 @@ from rankwise.graphs import SurvivalGraph
 from rankwise.inspection.model_parts import ModelParts, unwrap
 from rankwise.metrics import Metric, concordance_difference, kaplan_meier
 from rankwise.metrics.registry import MetricName, get_metrics
-from rankwise.metrics.survival import SurvivalRanking, read_survival, read_times
+from rankwise.metrics.survival import SurvivalRanking, read_survival, read_times_and_events
 from rankwise.pages.page import Page, assemble
 from rankwise.pages.report.html_text import hint, number_text, scrolling_table
 from rankwise.pages.report.overview_text import banner
@@ -86,7 +86,7 @@ def survival_ranking(
         has_events = np.isin(array[:, 1:], [0, 1]).all()
         if not has_events:
             return None
-    if read_times(array) is None:
+    if read_times_and_events(array) is None:
         return None
     return read_survival(array, predict_scores(model, X, groups), groups, sample_weight=None)
 
