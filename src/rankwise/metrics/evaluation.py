@@ -367,7 +367,7 @@ def with_error_for_shared_items(
         error of its own.
     """
     # Comparisons that share items correlate, so that their mean has another error
-    has_own_error = by_group.error is not None
+    has_own_error = by_group.standard_error is not None
     if compared is None or has_own_error:
         return by_group
     is_value_of_comparison = len(by_group.values) == len(compared.first)
@@ -375,5 +375,5 @@ def with_error_for_shared_items(
         return by_group
     error = dyadic_robust_error(by_group.values, by_group.weights, compared)
     return by_group._replace(
-        error=error.standard_error, degrees_of_freedom=error.degrees_of_freedom
+        standard_error=error.standard_error, degrees_of_freedom=error.degrees_of_freedom
     )

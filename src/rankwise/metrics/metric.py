@@ -45,16 +45,16 @@ class GroupValues(NamedTuple):
         NaN where the metric is undefined.
     weights : ndarray of shape (n_groups,) or None
         Weight of each group in the mean; None gives all groups equal weight.
-    error : float or None
+    standard_error : float or None
         Standard error of the mean, if the metric computes its own. None estimates it from the
         spread of the values.
     degrees_of_freedom : float or None
-        Those of Student's t for `error`; None takes the normal distribution.
+        Those of Student's t for this error; None takes the normal distribution.
     """
 
     values: Array
     weights: Array | None = None
-    error: float | None = None
+    standard_error: float | None = None
     degrees_of_freedom: float | None = None
 
 
@@ -435,14 +435,14 @@ def _half_width_of_interval(by_group: GroupValues, mean: float, level: float) ->
     `level` is the probability below the upper end.
     """
     # The metric computes a standard error of its own, as DeLong's of one AUC
-    if by_group.error is not None:
-        if by_group.error <= ROUNDING:
+    if by_group.standard_error is not None:
+        if by_group.standard_error <= ROUNDING:
             return np.nan
         if by_group.degrees_of_freedom is None:
             normal_quantile = ndtri(level)
-            return float(normal_quantile * by_group.error)
+            return float(normal_quantile * by_group.standard_error)
         student_quantile = stdtrit(by_group.degrees_of_freedom, level)
-        return float(student_quantile * by_group.error)
+        return float(student_quantile * by_group.standard_error)
 
     # Otherwise the standard error of the (weighted) mean over the groups
     is_defined = ~np.isnan(by_group.values)

@@ -99,8 +99,8 @@ def disagreement_error(
     if average == "pairs":
         # Weights of pairs are counted in a unit of each group
         weight_of_group = n_pairs * pairs.weight_unit
-        return GroupValues(error, weights=weight_of_group, error=standard_error)
-    return GroupValues(error, error=standard_error)
+        return GroupValues(error, weights=weight_of_group, standard_error=standard_error)
+    return GroupValues(error, standard_error=standard_error)
 
 
 @group_metric(
@@ -158,7 +158,7 @@ def concordance(
     error = disagreement_error.metric.by_group(
         ranking, tied_scores=tied_scores, tied_y=tied_y, average=average, ipcw=ipcw, tau=tau
     )
-    return GroupValues(1.0 - error.values, error.weights, error.error)
+    return GroupValues(1.0 - error.values, error.weights, error.standard_error)
 
 
 @group_metric("tau", "Kendall τ", needs=_WEIGHTED, lowest=-1.0, accepts_weights=True)
