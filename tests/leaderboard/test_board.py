@@ -18,7 +18,7 @@ from scipy import stats
 from rankwise import PairGraph
 from rankwise.datasets import PairData
 from rankwise.leaderboard import rate, rate_groups
-from rankwise.leaderboard.judges import _slopes, krippendorff
+from rankwise.leaderboard.judges import _slope_by_judge, krippendorff
 from rankwise.leaderboard.render import FORMATS, footnotes, tables
 from rankwise.uncertainty.possible_ranks import CovarianceRoot, joint_quantile
 from tests.leaderboard.data import consistent_games, random_games
@@ -401,7 +401,7 @@ def judged(seed=0, n_judges=20, n_each=60):
 
 def test_a_judge_who_compared_equal_items_only_has_an_infinite_error():
     margins = np.array([0.0, 0.0, 1.0, -1.0])
-    estimates = _slopes(np.array([1.0, -1.0, 1.0, -1.0]), margins, np.array([0, 0, 1, 1]))
+    estimates = _slope_by_judge(np.array([1.0, -1.0, 1.0, -1.0]), margins, np.array([0, 0, 1, 1]))
     np.testing.assert_array_equal(estimates.value, [0.0, 1.0])
     np.testing.assert_array_equal(np.isinf(estimates.error), [True, False])
 

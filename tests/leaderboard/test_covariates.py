@@ -116,7 +116,7 @@ def test_effects_of_very_many_items_are_estimated(monkeypatch):
     monkeypatch.setattr(leave_comparison_out, "N_DRAWS", 1500)
     monkeypatch.setattr(leave_comparison_out, "N_SKETCHES", 500)
     drawn = rate(data, **options)
-    assert not drawn.spread.is_exact
+    assert drawn.spread.is_from_draws
     for one, two in zip(drawn.effects, exact.effects, strict=True):
         assert one.value == pytest.approx(two.value, abs=1e-8)
         assert one.error == pytest.approx(two.error, rel=0.1)

@@ -74,7 +74,7 @@ def test_draws_have_the_covariance_of_the_posterior(monkeypatch):
     monkeypatch.setattr(dynamic, "EXACT_SIZE", 0)
     monkeypatch.setattr(dynamic, "N_DRAWS", 2000)
     drawn = rate(table, scales=SCALES, **IN_CONTEXT)
-    assert not drawn.spread.is_exact
+    assert drawn.spread.is_from_draws
     np.testing.assert_allclose(drawn.spread.errors, exact.spread.errors, rtol=0.1)
 
 
@@ -214,9 +214,9 @@ def test_static_boards_forecast_by_a_curve_of_margins_left_out(model):
 def test_the_curve_of_chances_is_found_again():
     rng = np.random.default_rng(0)
     margins, truth = rng.normal(size=20_000), Chances(1.7, 0.4, -0.5)
-    draws = rng.random(20_000)[:, None] > np.cumsum(truth.of(margins), axis=1)
+    draws = rng.random(20_000)[:, None] > np.cumsum(truth.probabilities(margins), axis=1)
     said = 1.0 - draws.sum(axis=1)
-    found = fit_chances(margins, said, np.ones(20_000), side=True)
+    found = fit_chances(margins, said, np.ones(20_000), estimate_side=True)
     np.testing.assert_allclose(found, truth, atol=0.1)
 
 

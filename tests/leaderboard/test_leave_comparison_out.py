@@ -63,7 +63,7 @@ def test_leaving_out_each_comparison_equals_refits(n_features, alpha):
     expected = covariance_by_refits(graph, alpha, X, np.arange(graph.n_pairs))
     spread = spread_of(graph, alpha, X)
     assert_covariance(spread, expected)
-    assert (spread.freedom, spread.is_exact) == (graph.n_pairs - 1, True)
+    assert (spread.freedom, spread.is_from_draws) == (graph.n_pairs - 1, False)
 
 
 @pytest.mark.parametrize("n_features", [None, 3, 12])
@@ -220,7 +220,7 @@ def test_draws_estimate_the_exact_standard_errors(alpha, clustered, monkeypatch)
     monkeypatch.setattr(leave_comparison_out, "N_DRAWS", 2000)
     monkeypatch.setattr(leave_comparison_out, "N_SKETCHES", 1000)
     drawn = spread_of(graph, alpha, clusters=clusters)
-    assert not drawn.is_exact
+    assert drawn.is_from_draws
     ratio = drawn.errors / exact.errors
     assert ratio.mean() == pytest.approx(1, abs=0.02 if clusters is None else 0.06)
     assert np.abs(ratio - 1).max() < (0.1 if clusters is None else 0.3)

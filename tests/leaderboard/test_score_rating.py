@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 from rankwise.leaderboard import rate_scores
-from rankwise.leaderboard.score_notes import curvature_t
+from rankwise.leaderboard.score_notes import curvature_t_statistic
 
 TASKS = [f"t{k:02}" for k in range(12)]
 
@@ -535,7 +535,7 @@ def test_curvature_is_the_jackknife_of_a_slope_over_tasks():
     everything = slope(range(12))
     without = [slope([task for task in range(12) if task != out]) for out in range(12)]
     error = np.sqrt(11 / 12 * np.sum((np.array(without) - everything) ** 2))
-    np.testing.assert_allclose(curvature_t(model), everything / error, rtol=1e-9)
+    np.testing.assert_allclose(curvature_t_statistic(model), everything / error, rtol=1e-9)
 
 
 def test_notes_on_missing_cells_and_seeds():

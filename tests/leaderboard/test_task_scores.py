@@ -60,7 +60,7 @@ def test_ratings_covariance_and_freedom_are_those_of_refits(seed):
     oracle = ScoreOracle(scores, weights / weights.mean(), units)
     n = len(scores)
     np.testing.assert_allclose(board.ratings, oracle.ratings, atol=1e-9)
-    connected = np.flatnonzero(board.score_errors.jackknife.is_connected)
+    connected = np.flatnonzero(board.score_errors.jackknife.remains_connected)
     assert len(connected) >= 2
     pairs = np.ix_(connected, connected)
     variance = board.score_errors.by_tasks.variance[:n, :n]
@@ -172,4 +172,4 @@ def test_models_that_share_one_task_are_not_connected_without_it():
     scores[3:, 4] = [0.1, 0.2]
     design = TaskDesign(~np.isnan(scores), np.ones(5), np.arange(5))
     jackknife = TaskJackknife(AdditiveModel(design, scores), unit_kinds(design))
-    assert jackknife.is_connected.tolist() == [True, True, True, False, False]
+    assert jackknife.remains_connected.tolist() == [True, True, True, False, False]

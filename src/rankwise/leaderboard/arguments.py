@@ -135,6 +135,7 @@ def check_clusters(data: PairData, clusters: ArrayLike | None, intervals: bool) 
 
     By default the clusters are those of the data, or else its judges.
     """
+    # Without the argument: the clusters of the data, or else its judges.
     if clusters is None:
         clusters = data.judges if data.clusters is None else data.clusters
         if clusters is not None and len(np.unique(clusters)) < 2:

@@ -169,8 +169,10 @@ def board_probabilities(board: Leaderboard, later: PairData) -> Array:
     )
     n_later_items = len(positions)
     entries = (np.ones(n_later_items), (np.arange(n_later_items), positions))
-    board_item_of = sp.csr_array(entries, shape=(n_later_items, n_items + 1))
-    side_weights = side_rows(later) @ board_item_of
+    # Weights of the items of the board in the margin of each game: 1 on the first side, −1 on the
+    # second.
+    later_to_board_items = sp.csr_array(entries, shape=(n_later_items, n_items + 1))
+    side_weights = side_rows(later) @ later_to_board_items
 
     model = board.fitted
     context_codes = None
@@ -178,7 +180,7 @@ def board_probabilities(board: Leaderboard, later: PairData) -> Array:
         context_codes = model.rating_terms.encode_contexts(later)
     margins = predict_margins(model, side_weights, later.times, context_codes)
     advantage = side_advantage(board.effects) / board.scale.factor
-    return board.chances.of(margins + advantage)
+    return board.chances.probabilities(margins + advantage)
 
 
 def _split_by_time(data: PairData, until: Moment) -> tuple[PairData, PairData]:
@@ -208,6 +210,7 @@ def _rate_without_time(
     """Rate by the Bradley–Terry model with the total variance of the components of the board."""
     scales = board.scales
     assert scales is not None
+    # One constant rating with the variance of all terms of a rating in time and context.
     variance = scales.constant**2 + scales.time**2 + scales.context**2
     total_weight = float(timeless.weight.sum())
     static_options = {name: options[name] for name in STATIC_OPTIONS if name in options}

@@ -137,7 +137,8 @@ class Leaderboard(RankedBoard):
         """Covariance of the ratings and effects; None without intervals."""
         if not self.presentation.has_intervals:
             return None
-        covariance = self.fitted.covariance(self.inputs.clusters, self._records.thin)
+        has_few_data = self._records.thin
+        covariance = self.fitted.covariance(self.inputs.clusters, has_few_data)
         return self.scale.convert_covariance(covariance)
 
     @property
@@ -194,6 +195,7 @@ class Leaderboard(RankedBoard):
         """Effective number of the units that intervals leave out; a posterior leaves out none."""
         if self.parts is not None:  # intervals of the posterior do not leave out units
             return np.inf
+        # Units are what intervals leave out: comparisons, or clusters of them.
         weights = self.comparisons.weight
         if self.inputs.clusters is None:
             return effective_number(weights)
@@ -207,6 +209,7 @@ class Leaderboard(RankedBoard):
         leave_one_out = self.fitted.leave_one_out()
         if clusters is None or leave_one_out is None:
             return None
+        # Only few clusters make the degrees of freedom of each pair matter.
         is_needed = self._n_effective_units < FEW_UNITS and len(self) <= JOINT_LIMIT
         if not is_needed:
             return None
@@ -309,6 +312,8 @@ class Leaderboard(RankedBoard):
 
     def _team_margin(self, a: Side, b: Side) -> RatingDifference:
         """Expected margin of a team over another one."""
+        # The margin is a weighted sum of the unknowns of the model, and its standard error the norm
+        # of the same sum of the rows of a root of their covariance.
         item_weights = self.contrast(a, b)
         weights_of_unknowns = self.fitted.weights_of_unknowns(item_weights)
         value = self.scale.factor * float(weights_of_unknowns @ self.fitted.unknowns)
@@ -341,7 +346,7 @@ class Leaderboard(RankedBoard):
             raise ValueError("the board has no intervals; do not pass intervals=False to rate.")
         value = float(self.ratings[i] - self.ratings[j])
         error = self.spread.error_of_difference(i, j)
-        if error == 0:  # certain: 0, ½ or 1
+        if error == 0:  # certain: 0, ½ for equal ratings, or 1
             return float(np.sign(value) + 1) / 2
         return self.spread.probability(value / error)
 
@@ -381,7 +386,7 @@ class Leaderboard(RankedBoard):
         i, j = self.comparable(a, b)
         if self.ratings[i] < self.ratings[j]:
             i, j = j, i  # item i is above
-        model = self._model_of_votes
+        model = self._model_with_removable_votes
         if model is None:
             raise ValueError(
                 "votes_to_flip is for boards of comparisons of two items by least squares or "
@@ -413,11 +418,12 @@ class Leaderboard(RankedBoard):
         intervals and for boards of hundreds of items, for which it would take more than a second.
         Bradley–Terry by one Newton step; the method `votes_to_flip` confirms it by a refit.
         """
-        model = self._model_of_votes
+        model = self._model_with_removable_votes
         if model is None or not self.presentation.has_intervals:
             return {}
         if len(self) * len(model.counts.count) > MOST_FLIP_ENTRIES:
             return {}
+        # In each component, what reverses each ranked item and the next one.
         by_item: dict[Label, VotesToFlip] = {}
         for component in range(1, self.n_components + 1):
             rows = [row for row in self.rows if row.component == component]
@@ -430,8 +436,9 @@ class Leaderboard(RankedBoard):
         return by_item
 
     @property
-    def _model_of_votes(self) -> LeastSquares | BradleyTerry | None:
+    def _model_with_removable_votes(self) -> LeastSquares | BradleyTerry | None:
         """The model, if it is one of pairs from which votes can be removed."""
+        # Models of comparisons of two items that are small enough to remove votes in closed form.
         model = self.fitted
         if not isinstance(model, (LeastSquares, BradleyTerry)):
             return None
@@ -539,12 +546,13 @@ class Leaderboard(RankedBoard):
         """
         is_one_game = is_one_side(home, are_teams=self.comparisons.teams is not None)
         games = pair_sides(home, away, is_one_game=is_one_game)
+        # Weights of the items in the margin of each game, (n_games, n_items).
         contrasts = np.array([self.contrast(first, second) for first, second in games])
         contrasts = contrasts.reshape(len(games), len(self.items))
         margins = predict_games(self.fitted, contrasts, time, context, is_one_game=is_one_game)
-        if not neutral:
+        if not neutral:  # effects are on the scale of the board, margins on that of the model
             margins = margins + side_advantage(self.effects) / self.scale.factor
-        probabilities = self.chances.of(margins)
+        probabilities = self.chances.probabilities(margins)
         if is_one_game:
             return Forecast(*probabilities[0].tolist())
         return Forecast(*probabilities.T)

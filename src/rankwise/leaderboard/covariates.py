@@ -78,16 +78,17 @@ def covariate_columns(data: PairData, side: bool) -> Covariates:
     columns: dict[str, Array] = {}
     has_side_effect = bool(side)
     if side:
-        _check_sides(data, "side=True estimates")
+        _check_second_side_can_win(data, "side=True estimates")
         columns[SIDE] = np.ones(data.n_pairs)
     for name, values in data.covariates.items():
         if values.dtype.kind in "biuf":
             columns[name] = _numeric_column(name, values)
             continue
-        _check_sides(data, f"the categories of {name!r} estimate")
-        columns |= _indicators(name, values, drop_most_frequent=has_side_effect)
+        _check_second_side_can_win(data, f"the categories of {name!r} estimate")
+        columns |= _indicator_columns(name, values, drop_most_frequent=has_side_effect)
         has_side_effect = True  # the indicators of all levels add up to the side
-    no_columns = np.empty((data.n_pairs, 0))
+    # Columns are divided by their root mean squares.
+    no_columns = np.empty((data.n_pairs, 0))  # so that the table has rows without any covariate
     table = np.column_stack([*columns.values(), no_columns])
     root_mean_squares = np.sqrt(data.weight @ table**2 / data.weight.sum())
     return Covariates(
@@ -113,7 +114,9 @@ def _numeric_column(name: str, values: AnyArray) -> Array:
     return column
 
 
-def _indicators(name: str, values: AnyArray, *, drop_most_frequent: bool) -> dict[str, Array]:
+def _indicator_columns(
+    name: str, values: AnyArray, *, drop_most_frequent: bool
+) -> dict[str, Array]:
     """Return a column for each level of a category."""
     levels, codes = np.unique(values.astype(np.str_), return_inverse=True)
     if len(levels) < 2:
@@ -135,9 +138,9 @@ def _indicators(name: str, values: AnyArray, *, drop_most_frequent: bool) -> dic
     return columns
 
 
-def _check_sides(data: PairData, argument: str) -> None:
+def _check_second_side_can_win(data: PairData, argument: str) -> None:
     """Refuse data whose first item is always the winner."""
-    if not (data.outcome < 0).any():
+    if not (data.outcome < 0).any():  # the first item never loses
         raise ValueError(
             f"{argument} the advantage of the first side, but the first item won or tied every "
             "comparison: winner and loser do not say which item was on which side. Pass sides= and "
@@ -178,6 +181,7 @@ def effect_table(
             Effect(name, value, error=None, low=None, high=None)
             for name, value in zip(covariates.names, values, strict=True)
         )
+    # Standard errors are the lengths of the rows of a root of the covariance.
     errors = (np.linalg.norm(spread.effects_root, axis=1) / covariates.scale).tolist()
     quantile = spread.quantile((1 + confidence) / 2)
     table = []
@@ -209,16 +213,17 @@ def check_identified(
     without_covariates = replace(counts, covariates=covariates[:, :0])
     item_system = RatingSystem(without_covariates, X, prior_ratings)
 
-    # Schur complement: the Gram matrix of what the items do not explain of the covariates.
+    # Schur complement Zᵀ W Z − Cᵀ A⁻¹ C: the Gram matrix of what the items (with the Gram matrix A
+    # and the cross products C) do not explain of the covariates Z.
     weighted_covariates = weights[:, None] * covariates
     cross = item_system.apply_transpose(weighted_covariates)
-    solve = item_system.solver(weights, 1e-13 * counts.total_weight, 1e-9)
+    solve = item_system.solver(weights, ridge=1e-13 * counts.total_weight, tol=1e-9)
     unexplained = covariates.T @ weighted_covariates - cross.T @ solve(cross)
     eigenvalues, eigenvectors = np.linalg.eigh(unexplained / counts.total_weight)
     if eigenvalues[0] > LEAST_UNEXPLAINED:
         return
 
-    # The covariates of the combination that is explained.
+    # The covariates with a large part in the combination that is explained.
     is_involved = np.abs(eigenvectors[:, 0]) > NULL_SPACE_ENTRY
     involved = [repr(names[k]) for k in np.flatnonzero(is_involved)]
     raise ValueError(

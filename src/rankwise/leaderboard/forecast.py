@@ -56,8 +56,9 @@ class Chances(NamedTuple):
     side: float = 0.0
     theta: float | None = None
 
-    def of(self, margins: Array) -> Array:
+    def probabilities(self, margins: Array) -> Array:
         """Probabilities of win, draw and loss, of shape (n, 3)."""
+        # Of win, tie and loss; without θ, the log of the parameter of the ties, there are no ties.
         log_odds = self.slope * margins + self.side
         if self.theta is None:
             return OutcomeLikelihood(has_tie_parameter=False).probabilities(log_odds, 0.0)
@@ -65,7 +66,12 @@ class Chances(NamedTuple):
 
 
 def fit_chances(
-    margins: Array, outcome: Array, weight: Array, *, slope: bool = True, side: bool = False
+    margins: Array,
+    outcome: Array,
+    weight: Array,
+    *,
+    estimate_slope: bool = True,
+    estimate_side: bool = False,
 ) -> Chances:
     """Return the curve of maximum likelihood.
 
@@ -73,9 +79,9 @@ def fit_chances(
     ----------
     margins, outcome, weight : ndarray of shape (n,)
         Predicted margins, outcomes (1, 0, −1) and weights of comparisons.
-    slope : bool, default=True
+    estimate_slope : bool, default=True
         Whether the slope is estimated; it is 1 otherwise.
-    side : bool, default=False
+    estimate_side : bool, default=False
         Whether the advantage of the first side is estimated; it is 0 otherwise.
     """
     has_ties = bool((outcome == 0).any() and (outcome != 0).any())
@@ -85,10 +91,10 @@ def fit_chances(
         """Curve for [log slope, side, θ]; parameters that are not estimated have no effect."""
         log_slope, side_advantage, theta = parameters.tolist()
         chances = Chances()
-        if slope:
+        if estimate_slope:
             log_slope = min(max(log_slope, -LARGEST_LOG_SLOPE), LARGEST_LOG_SLOPE)
             chances = chances._replace(slope=float(np.exp(log_slope)))
-        if side:
+        if estimate_side:
             chances = chances._replace(side=side_advantage)
         if has_ties:
             chances = chances._replace(theta=theta)
@@ -101,6 +107,7 @@ def fit_chances(
         losses = likelihood.derivatives(log_odds, outcome, theta).loss
         return float(weight @ losses / weight.sum())
 
+    # Of [log slope, side, θ], starting at zeros.
     best_parameters = minimize(mean_log_loss, np.zeros(3), method="BFGS").x
     return chances_of(best_parameters)
 
@@ -111,11 +118,12 @@ def fit_board_chances(model: RatingModel) -> Chances:
     outcome = np.sign(counts.target)
     margins = model.margins()[counts.pair_of_outcome]
     curve = model.outcome_curve
-    if curve is not None and curve.likelihood.has_tie_parameter:
+    if curve is not None and curve.likelihood.has_tie_parameter:  # it predicts ties itself
         return Chances(theta=curve.theta)
     if curve is not None:  # log odds; only the share of ties is missing
-        return fit_chances(margins, outcome, counts.outcome_weight, slope=False)
+        return fit_chances(margins, outcome, counts.outcome_weight, estimate_slope=False)
 
+    # Ratings that are not log odds: fitted to margins that are predicted without the comparison.
     leave_one_out = model.leave_one_out()
     if leave_one_out is not None and not leave_one_out.system.exceeds_covariance_limit:
         margins = counts.target - leave_one_out.held_out_residuals
@@ -146,6 +154,7 @@ def predict_margins(
         return model.margins_of(side_weights, times, context_codes)
 
     # Ratings have the mean 0 in each component; the sums of teams of different sizes need the mean.
+    # The last column of the side weights is an unknown item, with the mean rating.
     means = component_means(model)
     mean_of_largest_component = means[model.components == 1][0]
     ratings = np.append(model.ratings + means, mean_of_largest_component)
@@ -175,7 +184,7 @@ def predict_games(
     """
     n_games, n_items = contrasts.shape
     side_weights = sp.csr_array(contrasts)
-    side_weights.resize(n_games, n_items + 1)
+    side_weights.resize(n_games, n_items + 1)  # the last column is an unknown item
     if isinstance(model, DynamicBradleyTerry):
         times = _game_times(model, time, n_games)
         context_codes = _game_levels(model, context, n_games, is_one_game)
@@ -239,7 +248,7 @@ def _game_levels(
         for game in range(n_games):
             label_of = {name: labels[game] for name, labels in labels_by_context.items()}
             levels_by_game.append(terms.codes_of_levels(label_of))
-    return np.array(levels_by_game, np.intp).reshape(n_games, -1).T
+    return np.array(levels_by_game, np.intp).reshape(n_games, -1).T  # (n_contexts, n_games)
 
 
 class ForecastScore(NamedTuple):
@@ -276,7 +285,7 @@ def elo_margins(data: PairData, step: float, ratings: Array | None = None) -> tu
         return _team_elo_margins(data, step, ratings)
     if ratings is None:
         ratings = np.zeros(data.n_items)
-    current = ratings.tolist()
+    current = ratings.tolist()  # ratings before each game
     margins = []
     points_of_first = ((np.sign(data.outcome) + 1) / 2).tolist()
     games = zip(data.first.tolist(), data.second.tolist(), points_of_first, strict=True)
@@ -284,7 +293,7 @@ def elo_margins(data: PairData, step: float, ratings: Array | None = None) -> tu
         margin = current[first] - current[second]
         margins.append(margin)
         expected_points = 1 / (1 + np.exp(-margin))
-        change = step * (points - expected_points)
+        change = step * (points - expected_points)  # Elo's rule
         current[first] += change
         current[second] -= change
     return np.array(margins), np.array(current)
@@ -294,10 +303,10 @@ def _team_elo_margins(data: PairData, step: float, ratings: Array | None) -> tup
     """Return the same for teams."""
     if ratings is None:
         ratings = np.zeros(data.n_items)
-    current = ratings.copy()
+    current = ratings.copy()  # ratings before each game
     margins = np.empty(data.n_pairs)
     points_of_first = (np.sign(data.outcome) + 1) / 2
-    rows = side_rows(data)
+    rows = side_rows(data)  # sparse: positive shares of the first team, negative of the second
     for game in range(data.n_pairs):
         entries = slice(rows.indptr[game], rows.indptr[game + 1])
         members = rows.indices[entries]
@@ -319,10 +328,10 @@ class _EloFit(NamedTuple):
 
 def _fit_elo(data: PairData, step: float) -> _EloFit:
     outcome = np.sign(data.outcome)
-    has_sides = bool((data.outcome < 0).any())
+    has_sides = bool((data.outcome < 0).any())  # otherwise the first side is always the winner
     margins, ratings = elo_margins(data, step)
-    chances = fit_chances(margins, outcome, data.weight, side=has_sides)
-    loss = float(log_losses(chances.of(margins), outcome).mean())
+    chances = fit_chances(margins, outcome, data.weight, estimate_side=has_sides)
+    loss = float(log_losses(chances.probabilities(margins), outcome).mean())
     return _EloFit(loss, step, chances, ratings)
 
 
@@ -337,8 +346,8 @@ def elo_probabilities(before: PairData, later: PairData) -> dict[str, Array]:
     frozen_margins = side_rows(later) @ best.ratings
     followed_margins, _ = elo_margins(later, best.step, best.ratings)
     return {
-        "Elo, followed": best.chances.of(followed_margins),
-        "Elo, frozen": best.chances.of(frozen_margins),
+        "Elo, followed": best.chances.probabilities(followed_margins),
+        "Elo, frozen": best.chances.probabilities(frozen_margins),
     }
 
 
@@ -375,7 +384,7 @@ def compare_forecasts(outcome: Array, probabilities: dict[str, Array]) -> tuple[
     scores = []
     for name, predicted in probabilities.items():
         losses = log_losses(predicted, outcome)
-        if losses_of_first is None:
+        if losses_of_first is None:  # the first method is the reference
             losses_of_first = losses
         behind = losses - losses_of_first
 

@@ -70,7 +70,7 @@ def krippendorff(first: Indices, second: Indices, outcome: Array) -> float | Non
     items = np.stack([np.minimum(first, second), np.maximum(first, second)])
     _, pair = np.unique(items, axis=1, return_inverse=True)
 
-    # Only pairs with several votes count.
+    # Only pairs of items with several votes count.
     n_by_pair = np.bincount(pair)
     is_repeated = n_by_pair > 1
     n_by_pair = n_by_pair[is_repeated]
@@ -83,8 +83,8 @@ def krippendorff(first: Indices, second: Indices, outcome: Array) -> float | Non
 
     # α = 1 − observed / expected disagreement, which are mean squared differences of two votes:
     # within the pairs, and of all votes with their opposites (so their mean is 0).
-    within = 2 * (n_by_pair * squares - sums**2) / (n_by_pair - 1)
-    observed_disagreement = float(within.sum() / n_votes)
+    disagreement_within_pairs = 2 * (n_by_pair * squares - sums**2) / (n_by_pair - 1)
+    observed_disagreement = float(disagreement_within_pairs.sum() / n_votes)
     return 1 - observed_disagreement * (2 * n_votes - 1) / (4 * total_squares)
 
 
@@ -99,10 +99,10 @@ def evaluate_judges(data: PairData, model: RatingModel, confidence: float) -> tu
 
     judges = encode_groups(data.judges, data.n_pairs)
     margins = held_out_margins(leave_one_out, judges.codes)  # of the item with the smaller number
-    sign = np.where(data.first < data.second, 1.0, -1.0)
+    sign = np.where(data.first < data.second, 1.0, -1.0)  # from the view of the first side
     expected = sign * model.expected(margins)
     outcome = data.outcome
-    if model.outcome_curve is not None:
+    if model.outcome_curve is not None:  # it expects wins and losses, not margins
         outcome = np.sign(outcome)
     return compare_judges(outcome, expected, judges.codes, judges.labels, confidence)
 
@@ -127,18 +127,19 @@ def compare_judges(
     confidence : float
         Confidence of the intervals, for each judge; remarks hold for all judges simultaneously.
     """
+    # The weight of a judge is the slope of the outcomes on the expected ones, shrunk towards 1.
     tail = (1 - confidence) / 2
     n_votes = np.bincount(judge_codes)
-    slopes = _slopes(outcome, expected, judge_codes)
+    slopes = _slope_by_judge(outcome, expected, judge_codes)
     weight, weight_error = _shrink_to_one(slopes.value, slopes.error)
     weight_width = norm.isf(tail) * weight_error
 
     # The side bias is what the weighted expected outcomes leave.
     predicted = slopes.average * weight[judge_codes] * expected
-    bias = _side_bias(outcome - predicted, judge_codes)
+    bias = _side_bias_by_judge(outcome - predicted, judge_codes)
     bias_quantile = student.isf(tail, np.maximum(1, n_votes - 1))
     bias_width = np.where(n_votes < 2, np.nan, bias_quantile * bias.error)
-    agreement = _agreement(outcome, expected, judge_codes, tail)
+    agreement = _agreement_by_judge(outcome, expected, judge_codes, tail)
     columns = {
         "agreement": agreement.share,
         "agreement_low": agreement.low,
@@ -150,7 +151,7 @@ def compare_judges(
         "weight_low": np.maximum(0.0, weight - weight_width),
         "weight_high": np.maximum(0.0, weight + weight_width),
     }
-    judges = []
+    judges = []  # NaN becomes None
     for k, name in enumerate(labels.tolist()):
         values: dict[str, Any] = {
             field: None if np.isnan(column[k]) else float(column[k])
@@ -178,12 +179,15 @@ class _Estimates(NamedTuple):
     average: float
 
 
-def _slopes(outcome: Array, expected: Array, judge_codes: Indices) -> _Estimates:
+def _slope_by_judge(outcome: Array, expected: Array, judge_codes: Indices) -> _Estimates:
     """``b = Σ m δ / Σ m²`` of each judge, divided by that of all judges."""
-    unit = max(float(np.abs(expected).max()), float(np.abs(outcome).max()))
-    if unit > 0:  # slopes have no unit, and fourth powers of margins overflow
-        expected = expected / unit
-        outcome = outcome / unit
+    # Slopes have no unit; without the division, fourth powers of large margins would overflow.
+    largest = max(float(np.abs(expected).max()), float(np.abs(outcome).max()))
+    if largest > 0:
+        expected = expected / largest
+        outcome = outcome / largest
+
+    # Regression through the origin, of all votes and of those of each judge.
     average_slope = float(expected @ outcome) / max(float(expected @ expected), 1e-300)
     if average_slope <= 0:
         average_slope = 1.0
@@ -194,13 +198,14 @@ def _slopes(outcome: Array, expected: Array, judge_codes: Indices) -> _Estimates
         slope = np.bincount(judge_codes, expected * outcome) / expected_squares
         residual = outcome - slope[judge_codes] * expected
         squared_influence = np.bincount(judge_codes, (expected * residual) ** 2)
-        corrected = squared_influence * n_votes / np.maximum(1, n_votes - 1)
-        error = np.sqrt(corrected) / expected_squares  # robust to unequal variances
+        # Standard error that is robust to unequal variances, for small samples.
+        corrected_influence = squared_influence * n_votes / np.maximum(1, n_votes - 1)
+        error = np.sqrt(corrected_influence) / expected_squares
 
         # Few votes may agree by chance: an error is at least that by the noise of all votes.
         noise = np.mean((outcome - average_slope * expected) ** 2)
         error = np.maximum(error, np.sqrt(noise / expected_squares))
-    has_only_equal_items = expected_squares == 0
+    has_only_equal_items = expected_squares == 0  # a judge without any expected winner
     error[has_only_equal_items | (n_votes < 2)] = np.inf
     return _Estimates(
         value=np.nan_to_num(slope) / average_slope,
@@ -209,14 +214,15 @@ def _slopes(outcome: Array, expected: Array, judge_codes: Indices) -> _Estimates
     )
 
 
-def _side_bias(residual: Array, judge_codes: Indices) -> _Estimates:
+def _side_bias_by_judge(residual: Array, judge_codes: Indices) -> _Estimates:
     """Mean residual of each judge; the errors are at least those of the mean noise."""
     n_votes = np.bincount(judge_codes)
     bias = np.bincount(judge_codes, residual) / n_votes
     deviation_squares = np.bincount(judge_codes, (residual - bias[judge_codes]) ** 2)
     variance = deviation_squares / np.maximum(1, n_votes - 1)
+    # Few votes may agree by chance, so the variance is at least that of all votes.
     noise = float(np.mean(residual**2))
-    error = np.sqrt(np.maximum(variance, noise) / n_votes)  # few may agree by chance
+    error = np.sqrt(np.maximum(variance, noise) / n_votes)
     return _Estimates(value=bias, error=error, average=float(np.mean(residual)))
 
 
@@ -249,12 +255,14 @@ class _Agreement(NamedTuple):
     high: Array
 
 
-def _agreement(outcome: Array, expected: Array, judge_codes: Indices, tail: float) -> _Agreement:
+def _agreement_by_judge(
+    outcome: Array, expected: Array, judge_codes: Indices, tail: float
+) -> _Agreement:
     """Share with Wilson's interval; half correct if 0 is expected, NaN without any winner."""
     n_judges = int(judge_codes.max()) + 1
     has_winner = outcome != 0
     agrees = (1 + np.sign(outcome * expected)) / 2  # ½ if equal items were expected
-    n_votes = np.bincount(judge_codes, has_winner, n_judges)
+    n_votes = np.bincount(judge_codes, has_winner, n_judges)  # without ties
     n = np.maximum(1, n_votes)
     share = np.bincount(judge_codes, agrees * has_winner, n_judges) / n
 

@@ -48,9 +48,10 @@ def check_model(
     _check_alpha(alpha, data, has_prior)
     is_dynamic = data.times is not None or bool(data.contexts)
     describes_items = has_features or has_prior
-    is_static_only = model != "bradley-terry" or describes_items or alpha is not None
+    needs_static_ratings = model != "bradley-terry" or describes_items or alpha is not None
     has_rankings = data.rankings is not None
     is_listwise = model == "plackett-luce"
+    # Each refusal: whether it applies, and its message.
     refusals = [
         (
             has_prior and has_features,
@@ -63,7 +64,7 @@ def check_model(
             "and rankings share places (ties='half').",
         ),
         (
-            is_dynamic and is_static_only,
+            is_dynamic and needs_static_ratings,
             "time= and context= are for model='bradley-terry', without features=, prior= and "
             "alpha=; scales= determines the regularization.",
         ),
@@ -137,6 +138,7 @@ def fit_model(data: PairData, inputs: ModelInputs) -> RatingModel:
     prior_ratings = None if inputs.priors is None else inputs.priors.orthogonal_basis
     is_dynamic = data.times is not None or bool(data.contexts)
     if is_dynamic:
+        # Covariates are checked without the time and context of the comparisons.
         if covariates.names:
             pair_counts = ComparisonCounts.of(data, covariates.columns)
             check_identified(pair_counts, X, prior_ratings, covariates.names)
@@ -154,7 +156,7 @@ def fit_model(data: PairData, inputs: ModelInputs) -> RatingModel:
         model = LeastSquares(counts, X, prior_ratings)
 
     alpha = inputs.alpha
-    if alpha is None:
+    if alpha is None:  # a prior needs a weight, which alpha determines
         alpha = DEFAULT_ALPHA if prior_ratings is None else "auto"
     if isinstance(alpha, str):
         alpha = model.select_alpha()

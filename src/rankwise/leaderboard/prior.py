@@ -87,7 +87,7 @@ class Priors(NamedTuple):
     note: str
     table: dict[str, AnyArray]
 
-    def weigh(self, ratings: Array, unit: float, leave_one_out: LeaveOneOut) -> Prior:
+    def weigh(self, ratings: Array, scale_factor: float, leave_one_out: LeaveOneOut) -> Prior:
         """Return the weight of the priors on a board.
 
         The regularized part u of the ratings is orthogonal to B, so B β is the projection of r. The
@@ -97,11 +97,13 @@ class Priors(NamedTuple):
         ----------
         ratings : ndarray of shape (n_items,)
             Ratings of the model.
-        unit : float
+        scale_factor : float
             Factor of the scale of the board.
         leave_one_out : LeaveOneOut
             Least squares with these ratings.
         """
+        # A prior adds λ votes to each item. They count as far as the prior explains the ratings:
+        # the share of the explained variance in it plus σ²/λ, the variance that is not explained.
         counts = leave_one_out.counts
         n_votes = counts.n_comparisons
         alpha = leave_one_out.ridge / counts.total_weight
@@ -114,6 +116,7 @@ class Priors(NamedTuple):
 
         explained_share = 0.0  # a single vote cannot support the prior
         if n_votes > 1:
+            # Mean square of the left-out votes, for the alpha of the board only.
             (noise,) = leave_one_out_errors(leave_one_out.system, np.array([alpha]))
             total_variance = explained_variance + noise / penalty_in_votes
             if total_variance > 0:
@@ -121,7 +124,7 @@ class Priors(NamedTuple):
         votes = penalty_in_votes * explained_share * counts.n_items / 2
         return Prior(
             names=self.names,
-            slopes=tuple((unit * slopes).tolist()),
+            slopes=tuple((scale_factor * slopes).tolist()),
             votes=votes,
             trust=votes / (votes + n_votes),
         )

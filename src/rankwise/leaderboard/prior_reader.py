@@ -66,7 +66,7 @@ def read_prior(prior: PriorArgument, data: PairData) -> tuple[PairData, Priors]:
         table[name] = (ratings - np.nanmean(ratings)) / np.nanstd(ratings)
 
     standardized = np.column_stack([table[name] for name in names])
-    columns = np.nan_to_num(standardized)  # the mean is 0
+    columns = np.nan_to_num(standardized)  # items that are not rated get the mean, 0
     priors_of_board = Priors(
         names=tuple(names),
         columns=columns,
@@ -89,6 +89,7 @@ def _read_all(prior: PriorArgument) -> list[_OnePrior]:
 def _distinct_names(priors: list[_OnePrior]) -> list[str]:
     """Names of the priors, numbered if two are equal, or if one is the name of the items."""
     names = [one_prior.name for one_prior in priors]
+    # Number the names if two are equal, or one is that of the column of items.
     if len(set(names)) < len(names) or "item" in names:
         return [f"{name} {k}" for k, name in enumerate(names, start=1)]
     return names
@@ -105,6 +106,7 @@ def _ratings_of_items(one_prior: _OnePrior, item_texts: list[str]) -> Array:
 
 def _check_overlap(one_prior: _OnePrior, data: PairData) -> None:
     """Refuse a prior that rates none of the compared items, or all of them equally."""
+    # A prior must give different ratings to at least two of the compared items.
     compared = data.items[np.union1d(data.first, data.second)].tolist()
     texts = [str(label) for label in compared]
     rated = [one_prior.ratings[text] for text in texts if text in one_prior.ratings]
@@ -121,6 +123,7 @@ def _check_overlap(one_prior: _OnePrior, data: PairData) -> None:
 
 def _with_rated_items(data: PairData, priors: list[_OnePrior]) -> PairData:
     """Append the items that only priors rate."""
+    # Items of the data, then items that only a prior rates.
     label_by_text = {str(label): label for label in data.items.tolist()}
     n_compared = len(label_by_text)
     for one_prior in priors:
@@ -138,6 +141,7 @@ def _with_rated_items(data: PairData, priors: list[_OnePrior]) -> PairData:
 
 
 def _orthogonal_basis(columns: Array) -> Array:
+    # Left singular vectors with a mean square of 1; linearly dependent columns are dropped.
     centered = columns - columns.mean(axis=0)
     left_vectors, singular_values, _ = svd(centered, full_matrices=False)
     is_independent = singular_values > RANK_TOLERANCE * singular_values[0]
@@ -153,6 +157,7 @@ def _read_argument(prior: OnePriorArgument) -> list[_OnePrior]:
         prior = prior.to_dict()
     if not isinstance(prior, Mapping):
         return _read_table(prior, frame_columns(prior))
+    # A mapping is ratings by item, or a table of columns.
     is_rating_by_item = all(np.ndim(value) == 0 for value in prior.values())
     if not is_rating_by_item:
         return _read_table(prior, prior)

@@ -65,7 +65,7 @@ class RankedBoard(ABC):
         return len(self.items)
 
     def __getitem__(self, item: Label) -> LeaderboardRow:
-        self.position(item)
+        self.position(item)  # refuses unknown items
         return self._row_of[item]
 
     def to_frame(self) -> Any:

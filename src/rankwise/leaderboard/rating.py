@@ -365,13 +365,14 @@ def _reweight_judges(data: PairData, fitted: RatingModel, confidence: float) -> 
             "reweight=True weights judges by their agreement with each other; name the column of "
             "judges with judge=. It must contain at least two judges."
         )
+    # A weight must be positive.
     judge_weights = {judge.name: max(judge.weight, LEAST_WEIGHT) for judge in judges}
     weight_factors = [judge_weights[name] for name in np.asarray(data.judges).tolist()]
     return replace(data, weight=data.weight * weight_factors)
 
 
 def _warn_about_components(data: PairData, fitted: RatingModel) -> None:
-    n_components = int(fitted.components.max())
+    n_components = int(fitted.components.max())  # numbered from 1, the largest first
     if n_components == 1:
         return
     item_of_smallest = data.items[np.argmax(fitted.components)]

@@ -51,6 +51,7 @@ class RatingScale:
 
     def convert_differences(self, ratings: Array) -> Array:
         """Convert differences of ratings of the model, such as errors, along the last axis."""
+        # Relative to the anchor in its component; then in the unit of the scale.
         if self.is_anchored is not None:
             anchor_rating = ratings[..., [self.anchor_position]]
             ratings = ratings - np.where(self.is_anchored, anchor_rating, 0.0)
@@ -89,6 +90,7 @@ def make_scale(name: str, anchor: Label | None, model: RatingModel, items: Label
         raise ValueError(
             f"anchor={anchor!r} is not on the board; its items are {join_words(map(repr, labels))}."
         )
+    # Only items of the component of the anchor have ratings relative to it.
     position = labels.index(anchor)
     is_anchored = model.components == model.components[position]
     return replace(scale, is_anchored=is_anchored, anchor_position=position)

@@ -48,6 +48,7 @@ def tables(board: Leaderboard) -> list[TextTable]:
         text_tables.append(_effect_table(board))
     if board.judges:
         text_tables.append(_judge_table(board))
+    # The footnotes are below the last table.
     text_tables[-1] = replace(text_tables[-1], notes=footnotes(board))
     return text_tables
 
@@ -69,6 +70,7 @@ def _item_table(board: Leaderboard) -> TextTable:
 
 def separate_unranked(rows: Sequence[LeaderboardRow], cells: list[list[str]]) -> list[list[str]]:
     """Insert a line between the ranked items of a component and those without a rank."""
+    # Insert a line of dashes after the last ranked item.
     separated = []
     was_ranked = False
     for row, row_cells in zip(rows, cells, strict=True):
@@ -87,6 +89,7 @@ def _interval_header(board: Leaderboard) -> str:
 
 def rating_digits(ratings: Array) -> int:
     """Return the number of decimals that shows four digits of the range of the ratings."""
+    # Decimals that show about four digits of the range of the ratings.
     span = float(np.ptp(ratings))
     if span == 0:
         return 3
@@ -96,7 +99,7 @@ def rating_digits(ratings: Array) -> int:
 
 def _item_cells(board: Leaderboard, row: LeaderboardRow, digits: int) -> list[str]:
     """Return the cells of one item."""
-    mark = " †" if row.thin else ""
+    mark = " †" if row.thin else ""  # few data
     cells = [optional_text(row.rank), f"{row.item}{mark}", f"{row.rating:.{digits}f}"]
     if board.intervals:
         interval = MISSING
@@ -241,7 +244,7 @@ def _model_note(board: Leaderboard) -> str:
     if board.n_clusters is not None and board.scales is None:
         text += f" over {count(board.n_clusters, 'cluster')}"
     spread = board.spread
-    if spread is not None and not spread.is_exact:
+    if spread is not None and spread.is_from_draws:
         text += f" estimated from {spread.root.shape[1]} draws"
     return text
 
@@ -260,6 +263,7 @@ def _team_sizes(board: Leaderboard) -> str:
 
 def _unexplained_notes(board: Leaderboard) -> list[str]:
     """Return the share of the outcomes that ratings explain, and the test of circles."""
+    # Circles: a beats b, b beats c and c beats a.
     circles = board.circles
     explained = max(0.0, 100 - 100 * circles.unexplained)  # percent
     if circles.cyclicity is None:

@@ -68,7 +68,7 @@ _TASK_HEADER = ["task", "weight", "spread", "share", "reversed pairs", "first wi
 
 def _model_cells(board: TaskLeaderboard, row: LeaderboardRow, digits: int) -> list[str]:
     """Return the cells of one model."""
-    mark = " †" if row.thin else ""
+    mark = " †" if row.thin else ""  # few data
     interval = MISSING
     if row.low is not None:
         interval = f"{row.low:z.{digits}f} … {row.high:z.{digits}f}"
@@ -149,6 +149,7 @@ def neighbor_note(board: TaskLeaderboard) -> list[str]:
     if len(ranked) < 2:
         return []
 
+    # Observed and detectable differences of neighbors in the ranking.
     differences = []
     detectable = []
     errors = board.errors.pair_errors.methods[0]

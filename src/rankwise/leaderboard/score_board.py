@@ -90,6 +90,7 @@ class TaskLeaderboard(RankedBoard):
         """Observed cells, weights, and the units that are left out."""
         table = self.rated_table
         weights = table.task_weights
+        # Units are left out as a whole: tasks, or families of tasks.
         units: Indices = np.arange(len(table.tasks))
         if table.families is not None:
             units = table.families
@@ -164,7 +165,7 @@ class TaskLeaderboard(RankedBoard):
             ratings=self.ratings,
             components=number_by_size(self.model.components),
             win_counts=self._records,
-            is_rated=self.score_errors.jackknife.is_connected,
+            is_rated=self.score_errors.jackknife.remains_connected,
             is_ranked=self.is_ranked,
         )
         intervals = interval_columns_by_pairs(
@@ -258,8 +259,9 @@ class TaskLeaderboard(RankedBoard):
         """
         i, j = self._comparable(a, b)
         value = float(self.ratings[i] - self.ratings[j])
-        is_connected = self.score_errors.jackknife.is_connected
-        if not (is_connected[i] and is_connected[j]):
+        # A model that depends on a single task for its connection has no error.
+        remains_connected = self.score_errors.jackknife.remains_connected
+        if not (remains_connected[i] and remains_connected[j]):
             return ScoreDifference(value, low=None, high=None, p_value=None, freedom=None)
 
         # Tests take a table of all differences; the last row and column is the reference.
@@ -309,7 +311,7 @@ class TaskLeaderboard(RankedBoard):
         by_tasks = self.score_errors.by_tasks
         error = float(np.sqrt(by_tasks.variance[i, j]))
         freedom = float(by_tasks.freedom[i, j])
-        n_effective_tasks = freedom + 1
+        n_effective_tasks = freedom + 1  # degrees of freedom are one less
         deviation = error * n_effective_tasks**0.5  # of the difference on one task
         detectable = detectable_difference(error, freedom, self.confidence)
 
@@ -317,8 +319,16 @@ class TaskLeaderboard(RankedBoard):
             return tasks_needed(value, deviation, self.confidence)
 
         if difference is not None:
-            n = needed_for(difference)
-            return TasksNeeded(n, n, n, float(difference), detectable)
+            n_needed = needed_for(difference)
+            return TasksNeeded(
+                n=n_needed,
+                at_least=n_needed,
+                at_most=n_needed,
+                difference=float(difference),
+                detectable=detectable,
+            )
+
+        # For the observed difference, and for the larger and the smaller end of its interval.
 
         observed = self.difference(a, b)
         at_least = None
@@ -329,8 +339,13 @@ class TaskLeaderboard(RankedBoard):
             is_significant = observed.low > 0 or observed.high < 0
             if is_significant:
                 at_most = needed_for(min(ends))
-        n = needed_for(observed.value)
-        return TasksNeeded(n, at_least, at_most, observed.value, detectable)
+        return TasksNeeded(
+            n=needed_for(observed.value),
+            at_least=at_least,
+            at_most=at_most,
+            difference=observed.value,
+            detectable=detectable,
+        )
 
     @single_threaded
     def next_cells(
@@ -355,6 +370,7 @@ class TaskLeaderboard(RankedBoard):
         check_int("n_cells", n_cells, least=1)
         self._check_missing_by_model("next_cells")
         pairs = self._tied_pairs() if between is None else [between]
+        # The differences whose variances the cells should reduce.
         contrasts = np.zeros((len(pairs), len(self.items)))
         for row, (a, b) in enumerate(pairs):
             i, j = self._comparable(a, b)
@@ -375,6 +391,7 @@ class TaskLeaderboard(RankedBoard):
 
     def _tied_pairs(self) -> list[tuple[Hashable, Hashable]]:
         """The best model and each one that is tied with it, or else the next one."""
+        # The models that may be first; if only one may be, the first two.
         tied = [row.item for row in self.rows if row.best_rank == 1][: MOST_TIED + 1]
         if len(tied) == 1:
             tied = [row.item for row in self.rows if row.rank is not None][:2]

@@ -90,6 +90,7 @@ def _few_tasks_warning(board: TaskLeaderboard) -> Iterator[str]:
 
 def _relative_width(n_units: int, confidence: float) -> float:
     """Half width of Student's interval of a mean, in standard deviations."""
+    # Half width of an interval of Student's t, in standard deviations of the units.
     quantile = student.ppf((1 + confidence) / 2, n_units - 1)
     return float(quantile / np.sqrt(n_units))
 
@@ -147,7 +148,7 @@ def _spreads(board: TaskLeaderboard) -> Array:
 
 
 def _task_units_warning(board: TaskLeaderboard) -> Iterator[str]:
-    spreads = _spreads(board)
+    spreads = _spreads(board)  # standard deviation of the scores of each task
     if not 3 <= len(spreads) <= MOST_CHECKED:
         return
     median = float(np.median(spreads))
@@ -288,20 +289,20 @@ def _masking_note(board: TaskLeaderboard) -> Iterator[str]:
     )
 
 
-def curvature_t(model: AdditiveModel) -> float | None:
+def curvature_t_statistic(model: AdditiveModel) -> float | None:
     """T statistic of Tukey's one degree of freedom for non-additivity, by leaving out tasks.
 
     It is the slope of the residuals on r_m (b_t − b̄) within tasks: positive if hard tasks tell
     models apart less than easy ones.
     """
-    # Tukey's regressor: the product of the effects of the model and of the task.
+    # Tukey's test of additivity: t of the product of the effects of the model and of the task.
     design = model.design
     task_effects = model.task_effects - np.average(model.task_effects, weights=design.weights)
     products = np.where(design.is_observed, model.effects[:, None] * task_effects, 0.0)
     mean_products = products.sum(axis=0) / design.n_models_by_task
     regressor = np.where(design.is_observed, products - mean_products, 0.0)
 
-    # Least squares of the residuals on it, by task.
+    # Slope of the residuals on this product by least squares, from sums by task.
     cross_products = (regressor * model.residuals).sum(axis=0)
     squares = (regressor**2).sum(axis=0)
     n_tasks = len(squares)
@@ -310,7 +311,7 @@ def curvature_t(model: AdditiveModel) -> float | None:
         return None
     slope = cross_products.sum() / total_squares
 
-    # Its standard error by the jackknife over tasks.
+    # Its standard error by the jackknife: the changes of the slope without each task.
     changes_without_task = (cross_products - slope * squares) / (total_squares - squares)
     jackknife_factor = (n_tasks - 1) / n_tasks
     error = np.sqrt(jackknife_factor * (changes_without_task**2).sum())
@@ -322,7 +323,7 @@ def curvature_t(model: AdditiveModel) -> float | None:
 def _curvature_note(board: TaskLeaderboard) -> Iterator[str]:
     if board.design.is_complete or board.options.task_scale == "rank":
         return
-    t = curvature_t(board.model)
+    t = curvature_t_statistic(board.model)
     if t is None or abs(t) <= CURVATURE:
         return
     if t > 0:

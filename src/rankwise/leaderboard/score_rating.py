@@ -164,7 +164,8 @@ def rate_frame(frame: object, columns: ScoreColumns, options: ScoreOptions) -> T
         has_families=columns.family is not None,
         has_seeds=columns.seed is not None,
     )
-    return rate_table(read_scores(frame, columns).comparable(), options)
+    table = read_scores(frame, columns)
+    return rate_table(table.comparable(), options)
 
 
 def rate_table(table: ScoreTable, options: ScoreOptions) -> TaskLeaderboard:
@@ -201,7 +202,7 @@ def _check_repetitions(table: ScoreTable) -> None:
     rows = table.repetitions
     if rows is None:
         return
-    n_scores = cell_counts(table.scores.shape, rows)
+    n_scores = cell_counts(table.scores.shape, rows)  # of each model on each task
     is_single = (n_scores < 2) & table.is_observed
     if is_single.any():
         model, task = np.argwhere(is_single)[0]

@@ -85,6 +85,7 @@ class FrameColumns:
         if self.n_rows == 0:
             raise ValueError("the frame has no rows; a leaderboard needs scores.")
 
+        # Labels of the rows, if it is a pandas frame with more than a range as its index.
         self._pandas = _pandas_frame(frame)
         self.index: Labels | None = None
         self.index_name = ""
@@ -95,7 +96,7 @@ class FrameColumns:
 
     def values(self, role: str, name: ColumnName) -> AnyArray:
         """Return the column that an argument names."""
-        if isinstance(name, int):
+        if isinstance(name, int):  # the position of a column
             if not -len(self.names) <= name < len(self.names):
                 raise ValueError(f"{role}={name}: the frame has {len(self.names)} columns.")
             name = self.names[name]
@@ -143,7 +144,7 @@ class FrameColumns:
 
 def _refuse_text(described: str, values: AnyArray) -> None:
     """Refuse text in a column of numbers, such as "81%" or "N/A"."""
-    if values.dtype.kind not in "OU":
+    if values.dtype.kind not in "OU":  # neither objects nor text
         return
     for row, value in enumerate(values.tolist()):
         if isinstance(value, str):
@@ -173,6 +174,7 @@ def _pandas_frame(frame: object) -> pd.DataFrame | None:
 
 def _labeled_index(frame: pd.DataFrame | None) -> pd.Index | None:
     """Index of a pandas frame, unless it only numbers the rows."""
+    # Numbers are row numbers, not labels of models.
     if frame is None or frame.index.nlevels > 1 or frame.index.dtype.kind in "iuf":
         return None
     return frame.index
@@ -213,6 +215,7 @@ def read_scores(frame: object, names: ScoreColumns) -> ScoreTable:
 
 def _refuse_swapped(names: ScoreColumns) -> None:
     """Refuse item= and task= if their names say that they are swapped."""
+    # Usual names of columns are in the argument of the other role.
     item_is_task = str(names.item).lower() in USUAL_NAMES["task"]
     task_is_item = str(names.task).lower() in USUAL_NAMES["item"]
     if item_is_task and task_is_item:
@@ -263,6 +266,7 @@ def _read_wide(
     models = _wide_models(columns, names)
     score = _wide_scores(columns, names, score)
     values = columns.matrix("score", score)  # (n_rows, n_tasks)
+    # Every column is a task.
     n_tasks = len(score)
     task_names = np.array([_column_label(columns, name) for name in score], dtype=object)
     tasks = Groups(np.arange(n_tasks, dtype=np.intp), task_names.astype(np.str_))

@@ -30,29 +30,30 @@ class Repetitions(NamedTuple):
 
     def take_tasks(self, tasks: Indices, n_tasks: int) -> Repetitions:
         """Return the rows of some of the tasks, which are numbered anew."""
-        new_number = _new_numbers(tasks, n_tasks)[self.task]
-        is_taken = new_number >= 0
+        new_task = _new_positions(tasks, n_tasks)[self.task]
+        is_taken = new_task >= 0
         return Repetitions(
             model=self.model[is_taken],
-            task=new_number[is_taken],
+            task=new_task[is_taken],
             seed=self.seed[is_taken],
             deviation=self.deviation[is_taken],
         )
 
     def take_models(self, models: Indices, n_models: int) -> Repetitions:
         """Return the rows of some of the models, which are numbered anew."""
-        new_number = _new_numbers(models, n_models)[self.model]
-        is_taken = new_number >= 0
+        new_model = _new_positions(models, n_models)[self.model]
+        is_taken = new_model >= 0
         return Repetitions(
-            model=new_number[is_taken],
+            model=new_model[is_taken],
             task=self.task[is_taken],
             seed=self.seed[is_taken],
             deviation=self.deviation[is_taken],
         )
 
 
-def _new_numbers(taken: Indices, n: int) -> Indices:
+def _new_positions(taken: Indices, n: int) -> Indices:
     """Position of each of n numbers among the taken ones; −1 for the others."""
+    # New position of each of n elements among those that are taken; −1 for the others.
     position = np.full(n, -1)
     position[taken] = np.arange(len(taken))
     return position
@@ -144,7 +145,7 @@ class ScoreTable:
             That names the dropped tasks and models.
         """
         n_models_by_task = self.is_observed.sum(axis=0)
-        is_single = n_models_by_task < 2  # tasks that cannot compare models
+        is_single = n_models_by_task < 2  # tasks with one model cannot compare models
         if is_single.all():
             raise ValueError(
                 "a leaderboard compares at least two models on common tasks; the table has "

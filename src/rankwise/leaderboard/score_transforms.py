@@ -98,7 +98,7 @@ SCALES: dict[str, Callable[[Array], ScaledScores]] = {
 def _logits(table: ScoreTable) -> ScaledScores:
     """Log odds of scores that are shares or percentages."""
     scores = table.scores
-    are_percentages = np.nanmax(scores) > 1
+    are_percentages = np.nanmax(scores) > 1  # otherwise fractions
     unit = 100.0 if are_percentages else 1.0
     shares = scores / unit
     with np.errstate(invalid="ignore"):
@@ -149,7 +149,7 @@ def fill_missing(table: ScoreTable, missing: object) -> ScoreTable:
         return table.take_tasks(common_tasks)
     if missing == "worst":
         score_by_task = np.nanmin(table.scores, axis=0)
-    else:
+    else:  # the label of a model, whose scores replace missing ones
         score_by_task = _scores_of_model(table, missing)
     return replace(table, scores=np.where(is_observed, table.scores, score_by_task))
 

@@ -32,8 +32,8 @@ class CovarianceRoot:
         Degrees of freedom of Student's t for the intervals.
     effects_root : ndarray of shape (n_covariates, n_columns)
         Root of the effects of the covariates of a leaderboard; no rows for a ranker.
-    is_exact : bool
-        Whether V is the jackknife covariance, or an estimate of it by simulation.
+    is_from_draws : bool
+        Whether the columns of F are random draws, so that V is an estimate.
     unknowns_root : ndarray of shape (n_unknowns, n_columns) or None
         Root of the unknowns of the model of a leaderboard, for sums of ratings; None for a ranker.
     """
@@ -41,7 +41,7 @@ class CovarianceRoot:
     root: Array
     freedom: float
     effects_root: Array = field(default_factory=lambda: np.empty((0, 0)))
-    is_exact: bool = True
+    is_from_draws: bool = False
     unknowns_root: Array | None = None
 
     @property

@@ -45,7 +45,7 @@ def select_alpha(
     center_of_grid = middle_alpha(system)
     alphas = center_of_grid * RELATIVE_ALPHAS[::grid_step]
     losses = held_out_losses(alphas)
-    if system.has_prior:
+    if system.has_prior:  # the mean over the posterior of alpha, not its mode
         n_comparisons = system.counts.n_comparisons
         log_likelihoods = -n_comparisons * losses
         return alpha_of_prior(alphas, log_likelihoods, center_of_grid / stiffness)
@@ -184,7 +184,7 @@ def _left_out_residuals(
     weight = counts.weight[outcomes[0]]  # all outcomes have the same weight
 
     # Design rows and targets, less what the unknowns without regularization explain.
-    free_columns = system.free_columns[pairs]
+    free_columns = system.unregularized_columns[pairs]
     item_differences = _differences_of_sides(counts, pairs, eigensystem.item_rows)
     x = item_differences - free_columns @ eigensystem.solved_cross_gram
     target = counts.target[outcomes] - free_columns @ eigensystem.solved_free_right_side
@@ -211,6 +211,7 @@ def _differences_of_sides(counts: ComparisonCounts, pairs: Indices, item_rows: A
 
 def _blocks_of_equal_weight(counts: ComparisonCounts, n_columns: int) -> Iterator[Indices]:
     """Yield all outcomes in blocks that fit into the cache and have equal weights."""
+    # Outcomes of one weight after those of another, in blocks that fit into the cache.
     outcomes_by_weight = np.argsort(counts.weight, kind="stable")
     sorted_weights = counts.weight[outcomes_by_weight]
     starts_of_weights = 1 + np.flatnonzero(np.diff(sorted_weights))

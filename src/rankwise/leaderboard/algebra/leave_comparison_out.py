@@ -185,7 +185,7 @@ def jackknife_covariance(
         root=ratings_root,
         freedom=max(1, n_independent - 1),
         effects_root=effects_root,
-        is_exact=not system.exceeds_covariance_limit,
+        is_from_draws=system.exceeds_covariance_limit,
         unknowns_root=root,
     )
 
@@ -232,9 +232,10 @@ def held_out_margins(leave_one_out: LeaveOneOut, clusters: Indices) -> Array:
     counts = leave_one_out.counts
     pair_of_comparison = counts.pair_of_outcome[counts.outcome_of_comparison]
     margins = leave_one_out.margins[pair_of_comparison]
-    if system.exceeds_covariance_limit:
+    if system.exceeds_covariance_limit:  # too many items to leave anything out
         return margins
     for comparisons in indices_by_group(clusters):
+        # Margins from the unknowns without the cluster: D u − D (u − u without it)
         design_rows = system.rows(pair_of_comparison[comparisons])
         margins[comparisons] -= design_rows @ leave_one_out.change_without(comparisons)
     return margins

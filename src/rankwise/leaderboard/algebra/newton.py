@@ -72,6 +72,7 @@ class PairLikelihood:
         self.outcome_weight = self.counts.outcome_weight
         self.total_weight = float(self.outcome_weight.sum())
         self.ridge = 2 * alpha * self.total_weight
+        # λ of the unknowns of the system, and of θ, the parameter of the ties.
         self.penalties = np.append(system.penalties(self.ridge), TINY_PENALTY * self.total_weight)
 
     def start(self) -> Array:

@@ -49,7 +49,7 @@ class RatingSystem(ComparisonDesign):
     ----------
     has_prior : bool
         Whether there are prior ratings.
-    free_columns : ndarray of shape (n_distinct, n_free + n_covariates)
+    unregularized_columns : ndarray of shape (n_distinct, n_free + n_covariates)
         Columns of D that are not regularized.
     exceeds_dense_limit : bool
         Whether the system is solved by conjugate gradients.
@@ -69,8 +69,8 @@ class RatingSystem(ComparisonDesign):
         # regularization: differences of the prior ratings, and covariates.
         items, signs = counts.members  # (n_pairs, n_members)
         prior_differences = np.einsum("km,kmb->kb", signs, prior_ratings[items])
-        self.free_columns = np.hstack([prior_differences, counts.covariates])
-        incidence = fixed_width_csr(items, signs, self.free_columns, counts.n_items)
+        self.unregularized_columns = np.hstack([prior_differences, counts.covariates])
+        incidence = fixed_width_csr(items, signs, self.unregularized_columns, counts.n_items)
 
         # Without features the unknowns are the ratings; with features the coefficients.
         self.X: Array | None = None
@@ -81,7 +81,7 @@ class RatingSystem(ComparisonDesign):
             self.X = _full_rank_features(counts, X)
             self.n_features = min(X.shape)
             n_regularized = self.X.shape[1]
-            parameter_basis = block_diag(self.X, np.eye(self.free_columns.shape[1]))
+            parameter_basis = block_diag(self.X, np.eye(self.unregularized_columns.shape[1]))
         super().__init__(counts, incidence, parameter_basis, n_regularized)
         self.exceeds_dense_limit = X is None and counts.n_items > DENSE_LIMIT
         self.exceeds_covariance_limit = X is None and self.n_unknowns > COVARIANCE_LIMIT
@@ -231,6 +231,7 @@ def _full_rank_features(counts: ComparisonCounts, X: Array) -> Array:
 
 def component_projection(components: Indices) -> Array:
     """Return the projection on vectors that are constant in each component."""
+    # The projection replaces values by their means in each component.
     is_same_component = components[:, None] == components
     component_sizes = np.bincount(components)[components]
     return np.asarray(is_same_component / component_sizes)

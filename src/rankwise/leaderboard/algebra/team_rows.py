@@ -108,6 +108,7 @@ class TeamRows:
         self, first_values: Array | NDArray[np.bool_], second_values: Array | NDArray[np.bool_]
     ) -> Array:
         """Sum a value of each row over the comparisons of each item, on either side."""
+        # Each comparison adds its first value to all members of the first side, and so on.
         is_on_first = self.first != 0  # (n_rows, n_items)
         is_on_second = self.second != 0
         sums_on_first = is_on_first.T @ np.asarray(first_values, np.float64)

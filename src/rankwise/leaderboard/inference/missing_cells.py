@@ -46,7 +46,7 @@ def choose_cells(model: AdditiveModel, contrasts: Array, n_cells: int) -> list[C
     is_missing = ~design.is_observed
     is_missing &= model.components[:, None] == model.task_components  # comparable tasks only
     observed = design.is_observed.astype(np.float64)
-    inverse = model.inverse.copy()  # of the Laplacian A
+    inverse = model.inverse_laplacian.copy()  # of the Laplacian A
     variance_now = _total_variance(contrasts, inverse)
     choices: list[CellChoice] = []
     while len(choices) < n_cells and is_missing.any():

@@ -55,7 +55,7 @@ class ScoreErrors:
     @cached_property
     def is_ranked(self) -> Mask:
         """Models with a rank: enough tasks, and connected to the others without any unit."""
-        return self.has_enough_tasks & self.jackknife.is_connected
+        return self.has_enough_tasks & self.jackknife.remains_connected
 
     @cached_property
     def reference(self) -> Array:
@@ -93,7 +93,7 @@ class ScoreErrors:
     @cached_property
     def masking(self) -> MaskingTest | None:
         """The masking test, if there are missing cells and at least five complete models."""
-        return masking_test(self.model, self.jackknife.is_connected, self.by_tasks.variance)
+        return masking_test(self.model, self.jackknife.remains_connected, self.by_tasks.variance)
 
     @property
     def _rounding(self) -> float:

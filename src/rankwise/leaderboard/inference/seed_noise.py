@@ -75,7 +75,7 @@ def seed_noise(model: AdditiveModel, rows: Repetitions, reference: Array) -> See
         # Changes of the ratings by each seed (A⁻¹ times the centered, weighted deviations), and
         # the variances of their differences.
         centered = design.multiply_laplacian(deviations, np.array([task]), design.weights)
-        changes = model.inverse @ centered
+        changes = model.inverse_laplacian @ centered
         changes = np.vstack([changes, reference @ changes])
         variances = difference_variances(changes @ changes.T)
         total_variance += variances

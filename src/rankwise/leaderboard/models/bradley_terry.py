@@ -295,7 +295,7 @@ def separation_note(model: LogOddsModel) -> str:
             "the ratings explain every comparison, so their size depends on alpha alone; the order "
             "is meaningful, probabilities are not"
         )
-    if model.system.X is not None or model.system.has_prior:
+    if model.system.X is not None or model.system.has_prior:  # they keep ratings finite
         return ""
     n_items = counts.n_items
     n_separated = n_items - int(np.sum(is_finite_without_alpha(counts)))

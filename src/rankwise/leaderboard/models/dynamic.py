@@ -257,7 +257,7 @@ class DynamicBradleyTerry:
             root=root,
             freedom=max(1, self.counts.n_comparisons - 1),
             effects_root=self.system.effects(self.draws),
-            is_exact=n_columns == len(self.draws),  # a square root, not draws
+            is_from_draws=n_columns != len(self.draws),  # a square root is square
             unknowns_root=self.draws,
         )
 

@@ -204,17 +204,17 @@ class AdditiveModel:
         return np.asarray(self._scores_or_zero.sum(axis=0) / self.design.n_models_by_task)
 
     @cached_property
-    def inverse(self) -> Array:
+    def inverse_laplacian(self) -> Array:
         """Pseudo-inverse P of L."""
         return laplacian_inverse(self.design.laplacian(self.design.weights), self.components)
 
     @cached_property
     def effects(self) -> Array:
         """Effect r of each model; the mean over a component is 0."""
-        # The normal equations: Laplacian @ effects = weighted sums of scores minus task means.
+        # Normal equations: Laplacian @ effects = weighted sums of scores minus task means.
         design = self.design
         centered = np.where(design.is_observed, self._scores_or_zero - self._task_means, 0.0)
-        return np.asarray(self.inverse @ (centered @ design.weights))
+        return np.asarray(self.inverse_laplacian @ (centered @ design.weights))
 
     @cached_property
     def task_effects(self) -> Array:
@@ -274,7 +274,7 @@ class TaskJackknife:
     """The additive model without each unit, in closed form.
 
     A model that a unit connects with most of the other models has no rating without the unit; it is
-    not part of `is_connected`.
+    not part of `remains_connected`.
 
     Attributes
     ----------
@@ -300,10 +300,10 @@ class TaskJackknife:
         return components
 
     @cached_property
-    def is_connected(self) -> Mask:
+    def remains_connected(self) -> Mask:
         """Models that remain connected with most models of their component without any unit."""
         # False for models that are cut off from most of their component if some unit is left out.
-        is_connected = np.ones(self.model.design.n_models, bool)
+        remains_connected = np.ones(self.model.design.n_models, bool)
         components = self.model.components
         for components_without_unit in self._components_without:
             for component in range(int(components.max()) + 1):
@@ -311,11 +311,11 @@ class TaskJackknife:
                 models = np.flatnonzero(components == component)
                 part_of_model = components_without_unit[models]
                 part_sizes = np.bincount(part_of_model)
-                is_connected[models] &= part_of_model == part_sizes.argmax()
+                remains_connected[models] &= part_of_model == part_sizes.argmax()
                 falls_apart = len(models) > 1 and part_sizes.max() == 1  # no two models are left
                 if falls_apart:
-                    is_connected[models] = False
-        return is_connected
+                    remains_connected[models] = False
+        return remains_connected
 
     def _inverses_without_units(self) -> Iterator[tuple[UnitKind, Array]]:
         """Yield ``(L − L_u)⁺`` for a unit u of each kind."""
@@ -345,7 +345,7 @@ class TaskJackknife:
 
         # Covariance of the effects if the errors of all cells have the variance 1.
         noise_laplacian = design.laplacian(design.weights**2)
-        effect_covariance = model.inverse @ noise_laplacian @ model.inverse
+        effect_covariance = model.inverse_laplacian @ noise_laplacian @ model.inverse_laplacian
 
         n_rows = design.n_models + 1  # the models, then the reference, a weighted mean of them
         changes = np.empty((n_rows, design.n_units))
@@ -387,7 +387,7 @@ class TaskJackknife:
             return design.multiply_laplacian(values, kind.tasks, weights)
 
         unit_noise = design.laplacian(weights**2, kind.tasks)  # N_u
-        cross_term = multiply_unit_laplacian(self.model.inverse @ unit_noise)  # L_u P N_u
+        cross_term = multiply_unit_laplacian(self.model.inverse_laplacian @ unit_noise)  # L_u P N_u
         effect_term = multiply_unit_laplacian(multiply_unit_laplacian(effect_covariance).T)
         return unit_noise - cross_term - cross_term.T + effect_term
 
