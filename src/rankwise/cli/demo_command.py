@@ -49,7 +49,7 @@ def demo(output: Path) -> None:
     _heading("2. RankRLS, alpha chosen by exact leave-query-out")
     rankers = _train(train)
     _heading("3. Four rankers on new queries: test.txt")
-    _compare(test, rankers)
+    _print_evaluation(test, rankers)
     notes = TrainingNotes(command="rankwise demo", data="train.txt")
     save(rankers["RankRLS"], output / "model.rw", notes=notes.as_notes())
     page = report(
@@ -103,7 +103,7 @@ def _train(train: Any) -> dict[str, Any]:
     return {"RankRLS": rank_rls, "AutoRanker": auto, "RankSVM": rank_svm, "ridge": ridge}
 
 
-def _compare(test: Any, rankers: dict[str, Any]) -> None:
+def _print_evaluation(test: Any, rankers: dict[str, Any]) -> None:
     from rankwise.metrics import evaluate
     from rankwise.model_selection import compare
     from rankwise.model_selection.scorer import predict_items

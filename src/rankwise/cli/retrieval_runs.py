@@ -35,7 +35,7 @@ class RetrievalOptions:
         """The argument `unjudged` of `evaluate_runs` and `compare`."""
         from rankwise.validation import check_option
 
-        if self.unjudged is None:
+        if self.unjudged is None:  # the next judgments follow from the bounds
             return "zero" if self.next_judgments is None else "bounds"
         check_option("--unjudged", self.unjudged, UNJUDGED)
         return self.unjudged

@@ -79,7 +79,7 @@ class TrainedModel:
 
     def intervals(self, data: RankingData, level: float) -> dict[str, Numbers]:
         """Columns of scores, standard errors, ranks and rank intervals of items."""
-        ranker, items = self._calibrated(data)
+        ranker, items = self._calibrated_ranker_and_features(data)
         ranks = ranker.rank_interval(items, data.groups, level)
         return {
             "score": self.predict(data),
@@ -91,11 +91,11 @@ class TrainedModel:
 
     def best_set(self, data: RankingData, level: float) -> dict[str, Numbers]:
         """Columns of scores, and of 1 for the items of the prediction set of the best item."""
-        ranker, items = self._calibrated(data)
+        ranker, items = self._calibrated_ranker_and_features(data)
         is_in_set = ranker.best_set(items, data.groups, level)
         return {"score": self.predict(data), "in_set": is_in_set.astype(int)}
 
-    def _calibrated(self, data: RankingData) -> tuple[CalibratedRanker, Matrix]:
+    def _calibrated_ranker_and_features(self, data: RankingData) -> tuple[CalibratedRanker, Matrix]:
         """The final step of the model, and the items as it gets them."""
         ranker = final_estimator(self.model)
         if not isinstance(ranker, CalibratedRanker):

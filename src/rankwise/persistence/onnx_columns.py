@@ -144,6 +144,7 @@ def _add_numeric_column(
     table.numbers.append(numbers)
     table.scaled_numbers.append(graph.add("Div", centered, [column.scales]))
     if column.n_missing:
+        # One indicator for each column, also if its cells are vectors
         first_value_only = graph.take(graph.cast(is_missing), [0])
         table.missing_indicators.append(first_value_only)
 

@@ -57,7 +57,9 @@ class RatingPosterior:
         self.mean = mean
         self.covariance = covariance
         self.curve = curve
-        self._update_vectors: list[Array] = []  # g / √(σ² + v) of each observed comparison
+        # Each observed comparison appends a vector, whose product vector · vectorᵀ is subtracted
+        # from the covariance.
+        self._update_vectors: list[Array] = []
 
     def copy(self) -> RatingPosterior:
         """Return the posterior without the comparisons that were only observed.

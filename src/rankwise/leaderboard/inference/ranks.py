@@ -193,6 +193,7 @@ def interval_columns(
     half_width = spread.quantile((1 + confidence) / 2) * spread.errors
     half_width = np.where(rated.is_rated, half_width, np.nan)
 
+    # Possible ranks of the ranked items: of each item by itself, and of all items at once
     is_ranked = rated.is_ranked
     ratings = rated.ratings[is_ranked]
     components = rated.components[is_ranked]
@@ -204,7 +205,7 @@ def interval_columns(
         ratings, ranked_spread, components, confidence, n_effective_units, n_units_by_pair
     )
 
-    has_tier = is_ranked & ~rated.win_counts.thin
+    has_tier = is_ranked & ~rated.win_counts.thin  # thin: few data
     tier_spread = replace(spread, root=spread.root[has_tier])
     tiers = _tiers(rated.ratings[has_tier], tier_spread, rated.components[has_tier], confidence)
 

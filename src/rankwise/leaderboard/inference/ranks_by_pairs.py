@@ -80,7 +80,7 @@ def interval_columns_by_pairs(
     best_of_all, worst_of_all = ranks_of_pairs(differences, is_apart_at_once, is_comparable)
 
     tiers = np.zeros(n_items, np.intp)
-    has_tier = rated.is_ranked & ~rated.win_counts.thin
+    has_tier = rated.is_ranked & ~rated.win_counts.thin  # thin: few data
     for component_items in indices_by_group(rated.components):
         items = component_items[has_tier[component_items]]
         tiers[items] = tiers_of_pairs(rated.ratings[items], is_apart[np.ix_(items, items)])

@@ -361,6 +361,7 @@ def blocks_to_flip(
     while lead > 0:
         decreases = []
         for block in remaining:
+            # Decrease of the lead: its contrast times the change of all unknowns
             change = leave_one_out.change_without(rows_by_block[block])
             decreases.append(float(contrast @ change))
         best = int(np.argmax(decreases))
@@ -375,7 +376,7 @@ def blocks_to_flip(
 
     removed = np.setdiff1d(np.arange(len(labels)), remaining)
     n_blocks = len(removed) if lead <= 0 else None
-    return VotesToFlip(n_blocks, at_least, of=len(labels), removed=labels[removed])
+    return VotesToFlip(n=n_blocks, at_least=at_least, of=len(labels), removed=labels[removed])
 
 
 def _lower_bound_of_blocks(removal: VoteRemoval, rows_by_block: list[Indices]) -> int:
@@ -387,13 +388,14 @@ def _lower_bound_of_blocks(removal: VoteRemoval, rows_by_block: list[Indices]) -
     hat_norms = []
     for rows in rows_by_block:
         outcomes = counts.outcome_of_comparison[rows]
+        # The terms of a block are the sums of those of its votes.
         block_terms.append([float(term[outcomes].sum()) for term in terms])
         # Norm of the hat matrix of the block, Fᵀ Dᵀ W D F with A⁻¹ = F Fᵀ
         block_weights = np.zeros(len(counts.first))
         np.add.at(block_weights, counts.pair_of_outcome[outcomes], counts.weight[outcomes])
         hat_matrix = root.T @ removal.system.dense_gram(block_weights) @ root
         hat_norms.append(float(np.linalg.norm(hat_matrix, 2)))
-    one_each = np.ones(len(rows_by_block), np.intp)
+    one_each = np.ones(len(rows_by_block), np.intp)  # every block occurs once
     terms_by_block = LowerBoundTerms._make(np.transpose(block_terms))
     return lower_bound_of_units_to_flip(terms_by_block, np.array(hat_norms), one_each, removal.lead)
 

@@ -89,6 +89,7 @@ def team_contrast(
     for member in first_shares:
         if member in second_shares:
             raise ValueError(f"{member!r} is on both sides.")
+    # The margin is a weighted sum of the ratings: first side minus second side.
     item_weights = np.zeros(teams.n_items)
     for member, share in first_shares.items():
         item_weights[position(member)] = share

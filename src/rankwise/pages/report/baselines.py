@@ -160,7 +160,7 @@ def _find_best_column(
     best = None
     best_value = -np.inf
     for column in _columns_with_largest_spread(features):
-        for sign in (1.0, -1.0):
+        for sign in (1.0, -1.0):  # largest values first, smallest values first
             value = _evaluate(metric, targets, sign * features[:, column]).mean
             if not metric.greater_is_better:
                 value = -value

@@ -161,7 +161,7 @@ def possible_ranks(subject: ReportModel, confidence: float) -> RankInterval | No
     if model_parts.calibrated is None:
         return None
     items = subject.X
-    if model_parts.steps_before is not None:
+    if model_parts.steps_before is not None:  # of a Pipeline that ends in the ranker
         items = transform_step(model_parts.steps_before, items, subject.groups)
     if scored.n_unscored:  # drop the items without a true score
         items = take_rows(items, scored.rows)

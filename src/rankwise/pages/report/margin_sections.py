@@ -48,6 +48,7 @@ class Margins:
             return {"total": 0}
         is_zero = self.differences == 0
         bin_edges = _make_bin_edges(self.differences)
+        # The outermost bins contain all larger differences; zeros are counted by themselves.
         clipped = np.clip(self.differences[~is_zero], bin_edges[0], bin_edges[-1])
         n_pairs_per_bin, _ = np.histogram(clipped, bin_edges)
         (median,) = short_numbers(np.median(self.differences))

@@ -281,7 +281,7 @@ def round_ticks(end: float) -> list[float]:
         return [0.0]
     power_of_ten = 10.0 ** np.floor(np.log10(end))
     round_steps = [factor * power_of_ten for factor in (0.2, 0.5, 1.0, 2.0)]
-    step = next(step for step in round_steps if end / step < N_TICKS)
+    step = next(step for step in round_steps if end / step < N_TICKS)  # the smallest that fits
     n_steps = int(end / step)
     return [step * number for number in range(n_steps + 1)]
 
