@@ -15,7 +15,7 @@ from rankwise import CoRankRLSCV, RankingPursuitCV, RankRLS, RankRLSCV, RankSVMC
 from rankwise.datasets import make_ranking
 from rankwise.errors import UndefinedMetricError
 from rankwise.metrics import disagreement_error, get_metric, kendall_tau, ndcg, pooled_auc
-from rankwise.model_selection import make_ranking_scorer
+from rankwise.model_selection import cross_validate_candidates, make_ranking_scorer
 
 
 @pytest.fixture
@@ -168,3 +168,14 @@ def test_pooled_auc_of_section_4_1_compares_the_held_out_scores_of_all_folds(dat
     np.testing.assert_allclose(search.cv_results_["mean_score"][0], expected, rtol=1e-12)
     assert search.best_score_ == search.cv_results_["mean_score"].max()
     assert search.cv_results_["groups"].tolist() == ["all items"]
+
+
+@pytest.mark.parametrize("with_time", [False, True])
+def test_groups_of_a_result_name_the_rows_of_metrics_by_group(data, with_time):
+    X, y, groups = data
+    labels = (y > np.median(y)).astype(float)
+    options = {"time": groups} if with_time else {"cv": 5}
+    for scoring in (["disagreement", "pooled_auc"], ["pooled_auc", "disagreement"]):
+        result = cross_validate_candidates(RankRLS(), X, labels, groups, scoring=scoring, **options)
+        assert len(result.groups) == len(result.by_group["disagreement"]) > 1
+        assert len(result.by_group["pooled_auc"]) == 1

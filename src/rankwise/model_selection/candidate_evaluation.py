@@ -109,7 +109,8 @@ class CrossValidationResult:
         The evaluated candidates.
     by_group : dict from metric name to ndarray of shape (n_groups, n_candidates, n_outputs)
         Values in each group, or in each part of a group that lies in one fold; nan where a metric
-        is undefined. One row for leave-pair-out.
+        is undefined. One row for leave-pair-out and for a metric of all items, such as
+        "pooled_auc".
     groups : ndarray
         Labels of these rows: groups, or folds if edges are held out.
     scheme : str
@@ -359,10 +360,13 @@ def evaluate_candidates(
         )
     scores = task.held_out(plan.folds, candidates)
     by_group = {}
+    labels = ALL_ITEMS  # unless a metric has a value for each group
     for metric in metrics:
-        by_group[metric.name], labels = evaluate_held_out_scores(
+        by_group[metric.name], labels_of_values = evaluate_held_out_scores(
             task.graph, scores, plan.folds, metric
         )
+        if not is_pooled(metric):
+            labels = labels_of_values
     refits = task.refits_folds(n_folds)
     predictions = by_row(task, scores)
     return CrossValidationResult(
@@ -497,14 +501,14 @@ def forward_validation(
     rows = np.flatnonzero(is_predicted)
     later = target.take(rows)
     y = later.y.reshape(len(rows), -1)
-    labels = later.groups.labels
     by_group = {}
+    labels = ALL_ITEMS  # unless a metric has a value for each group
     for metric in metrics:
-        if is_pooled(metric):  # one value for all items
+        if is_pooled(metric):
             evaluate = pooled_metric
-            labels = ALL_ITEMS
         else:
             evaluate = metric_by_group
+            labels = later.groups.labels
         by_group[metric.name] = evaluate(metric, y, later.groups, later.weight, predictions[rows])
     n_folds = len(blocks) - 1
     return CrossValidationResult(candidates, by_group, labels, LATER, n_folds, True, predictions)
