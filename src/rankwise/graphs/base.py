@@ -87,6 +87,7 @@ class PreferenceGraph(ABC):
         """Groups that were passed; otherwise the connected components."""
         if self._edges.item_groups is not None:
             return self._edges.item_groups
+        # without groups those are the connected components
         return Groups(self.components, np.unique(self.components))
 
     @cached_property
@@ -109,7 +110,7 @@ class PreferenceGraph(ABC):
         """Number of groups that were passed; otherwise of connected components with an edge."""
         if self._edges.has_groups:
             return self.n_groups
-        component_sizes = np.bincount(self.components)
+        component_sizes = np.bincount(self.components)  # a component of one item has no pairs
         return int((component_sizes > 1).sum())
 
     def sampling_order(self) -> Indices | None:
@@ -300,6 +301,7 @@ class PreferenceGraph(ABC):
         GraphRoot
             F, as products with vectors.
         """
+        # F with F Fᵀ = scale L + shift D, for the Laplacian L and the item weights D
         weight = self.item_weights
         if weight is None:
             weight = np.ones(self.n_items)
@@ -389,8 +391,8 @@ class PreferenceGraph(ABC):
         winner = edges.winner[is_counted]
         loser = edges.loser[is_counted]
         weight = edges.preference_weight[is_counted]
-        n_rows = 1
-        row_of_edge = np.zeros(len(winner), dtype=np.intp)  # of the result
+        n_rows = 1  # of the result: all groups pooled, or one for each group
+        row_of_edge = np.zeros(len(winner), dtype=np.intp)
         if not pooled:
             n_rows = edges.n_groups
             row_of_edge = edges.groups[winner]

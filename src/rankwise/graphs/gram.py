@@ -251,6 +251,7 @@ def _add_all_rows(
     data: the result is the same to the last bit for any number of idle cores.
     """
 
+    # the blocks are split into runs, which have a sum each; threads add up runs in parallel
     def sum_over_blocks(blocks: list[slice]) -> BlockedGram:
         partial_sum = BlockedGram(rows, shift, centers)
         for block in blocks:

@@ -113,10 +113,12 @@ class LevelRoot(GraphRoot):
             return super().sandwich(K)
         # Fᵀ K F = N K N, where N scales each item and adds a constant in each level: four terms
         level_of_item = self._levels.level_of_item
-        scale = self._factors[0][level_of_item]  # S
+        scale = self._factors[0][level_of_item]
+        # what N adds to the columns of K in each level, and then to the rows of that
         U = self._constants_of_levels(K, self._factors)  # (n_levels, n_items)
         C = self._constants_of_levels(np.ascontiguousarray(U.T), self._factors)
-        # the last three terms are the sum of half[c_i, j] and half[c_j, i]
+        # for items i and j of the levels c_i and c_j, N K N is K_ij scaled by the factors of both,
+        # plus half[c_i, j] + half[c_j, i]
         half = U * scale + 0.5 * C[:, level_of_item]
         half_transposed = np.ascontiguousarray(half.T)
         block_rows = _block_rows(K)
@@ -151,7 +153,7 @@ class LevelRoot(GraphRoot):
 
 
 def _scale_rows(factor: Array | None, V: Array) -> Array:
-    if factor is None:
+    if factor is None:  # all factors are 1
         return V
     return np.asarray(V * row_factors(factor, V))
 

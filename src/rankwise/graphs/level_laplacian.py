@@ -47,7 +47,7 @@ class LevelLaplacian:
     @classmethod
     def of_all_pairs(cls, groups_as_levels: Levels, pair_weights: Array) -> LevelLaplacian:
         """All pairs of each group; the levels are the groups."""
-        # factors of v − level mean, and of level mean − group mean, which are equal here
+        # each group is one level: factors of v − level mean, and of level mean − group mean, zero
         within = pair_weights * groups_as_levels.weight_of_group
         between = np.zeros(groups_as_levels.n_groups)
         return cls(groups_as_levels, pair_weights, within, between, has_pairs_inside_levels=True)
@@ -118,9 +118,10 @@ class LevelLaplacian:
         # rᵀ L r of each sparse column r
         levels = self.levels
         weight = weights_or_ones(levels.item_weights, levels.n_items)
-        level_of_each_item = (weight, levels.level_of_item, np.arange(levels.n_items + 1))
-        indicator = sp.csr_matrix(level_of_each_item, (levels.n_items, levels.n_levels))
-        level_sums = indicator.T.tocsr() @ R
+        # row of each item: its weight in the column of its level
+        one_entry_per_row = (weight, levels.level_of_item, np.arange(levels.n_items + 1))
+        items_by_level = sp.csr_matrix(one_entry_per_row, (levels.n_items, levels.n_levels))
+        level_sums = items_by_level.T.tocsr() @ R
         level_size = np.where(levels.weight_of_level > 0, levels.weight_of_level, 1.0)
 
         # Σ within (r − level mean)² + Σ between (level mean − group mean)², multiplied out

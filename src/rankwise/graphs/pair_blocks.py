@@ -90,6 +90,8 @@ def _distinct_pairs(graph: PairGraph) -> PairBlock:
 
     The first item of a pair is the item that is preferred with more weight.
     """
+    # edges between the same two items are one pair, whose first item is the one that more weight
+    # prefers
     n_items = graph.n_items
     # number the pairs of items by their smaller and their larger index
     smaller_index = np.minimum(graph.winner, graph.loser)

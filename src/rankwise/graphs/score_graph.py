@@ -212,7 +212,7 @@ class ScoreGraph(PreferenceGraph):
         """The vector d = Σ ω δ (e_i − e_j): L y for the magnitude cost, counts for sign."""
         if self._level_laplacian is None:
             return super().divergence
-        if self.cost == "magnitude":
+        if self.cost == "magnitude":  # L y, with the Laplacian L
             centered = self._centered_scores()
             return self._level_laplacian.product(centered, out=centered)
         # signs: for each item the weight of the items it is preferred to, less that of the others

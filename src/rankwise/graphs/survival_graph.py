@@ -369,7 +369,7 @@ class SurvivalGraph(PreferenceGraph):
         if fold is not None:
             group_and_fold = self.groups * (fold.max(initial=0) + 2) + fold  # one number for both
         _, subset_of_item = np.unique(group_and_fold, return_inverse=True)
-        row_of_item = self.groups  # of the result
+        row_of_item = self.groups  # of the result: one for each group, or all groups pooled
         n_rows = self.n_groups
         if pooled:
             row_of_item = np.zeros_like(self.groups)

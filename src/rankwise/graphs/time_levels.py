@@ -83,27 +83,29 @@ class TimeLevels:
 
     def sum_in_levels(self, values: Array) -> Array:
         """Sum of the values of the sorted items of each level."""
-        if len(self.start_of_level) == len(values):
+        if len(self.start_of_level) == len(values):  # every level is one item
             return values
         return group_sums(values, self.level_of_position, len(self.start_of_level))
 
     def sum_over_later_levels(self, values: Array) -> Array:
         """Sum of the values of the later levels of the group, for each level."""
+        # cumulative sums in each group, without the level itself
         sums = np.zeros_like(values)
         sums[1:] = values[:-1]  # of the next later level; levels are sorted by falling time
         for start, stop in itertools.pairwise(self.level_bounds_of_group.tolist()):
             sums[start] = 0.0  # nothing is later than the first level of a group
-            cumulate_rows(sums[start:stop])
+            cumulate_rows(sums[start:stop])  # in place
         return sums
 
     def sum_over_earlier_levels(self, values: Array) -> Array:
         """Sum of the values of the earlier levels of the group, for each level."""
+        # cumulative sums in each group from its end, without the level itself
         sums = np.zeros_like(values)
         sums[:-1] = values[1:]  # of the next earlier level; levels are sorted by falling time
         for start, stop in itertools.pairwise(self.level_bounds_of_group.tolist()):
             sums[stop - 1] = 0.0  # nothing is earlier than the last level of a group
             from_last_to_first = sums[start:stop][::-1]
-            cumulate_rows(from_last_to_first)
+            cumulate_rows(from_last_to_first)  # changes the sums in place
         return sums
 
     @property
@@ -115,7 +117,7 @@ class TimeLevels:
 
     def to_positions(self, values: NDArray[Any]) -> NDArray[Any]:
         """Value of the level of each sorted item."""
-        if len(self.start_of_level) == len(self.order):
+        if len(self.start_of_level) == len(self.order):  # every level is one item
             return values
         return np.asarray(values[self.level_of_position])
 
@@ -160,17 +162,17 @@ class SurvivalRoot(GraphRoot):
 
     def apply(self, V: Array) -> Array:
         """``F V``."""
-        # F is the transpose of the map of v to
+        # F V; F is the transpose of the map of v to
         # √w (level_factor (v − level mean) + later_factor (level mean − later mean))
         levels = self._levels
         sorted_V = self._sort(V)
         level_mean = self._level_means(self._root_weight * sorted_V)
-        # what each level subtracts from every item of the later levels: their mean is M
+        # what each level subtracts from every item of the later levels, since it is compared with
+        # their mean
         later_share = reciprocal_or_zero(levels.weight_of_later)[:, None]
         flow = self._later_factor * later_share * levels.weight_of_level[:, None] * level_mean
-        constant = (
-            self._later_factor - self._level_factor
-        ) * level_mean - levels.sum_over_earlier_levels(flow)
+        constant = (self._later_factor - self._level_factor) * level_mean
+        constant -= levels.sum_over_earlier_levels(flow)
         deviation = levels.to_positions(self._level_factor) * sorted_V
         deviation += self._root_weight * levels.to_positions(constant)
         return levels.to_items(self._root_weight * deviation).reshape(V.shape)
@@ -179,7 +181,7 @@ class SurvivalRoot(GraphRoot):
         """``Fᵀ V``."""
         columns = V.reshape(len(V), -1)
         out = np.empty(columns.shape)
-        for block in WhitenedRows(self._levels, columns):
+        for block in WhitenedRows(self._levels, columns):  # rows of Fᵀ V for scale 1
             out[block.items] = block.rows
         out *= np.sqrt(self._scale)
         return np.asarray(out.reshape(V.shape))
@@ -282,6 +284,9 @@ class WhitenedRows:
 
     def _whiten(self, block: slice, sum_of_later_rows: Array) -> tuple[WhitenedBlock, Array]:
         """Rows of a block of levels, and the sum of later rows for the next block."""
+        # rows of Fᵀ R for a block of levels, from the latest level to the earliest: the row of each
+        # item less the mean of its level, plus that mean less the mean of the later ones, each
+        # scaled by a factor
         levels = self._levels
         positions = slice(self._position_bounds[block.start], self._position_bounds[block.stop])
         items = levels.order[positions]

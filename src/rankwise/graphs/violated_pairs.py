@@ -130,7 +130,8 @@ class ViolatedOrderedPairs:
         self._order = order  # items by group and score
         self._sorted_scores = scores[order]
         self._sorted_level = pairs.level[order]
-        # for each sorted item the weight of its partners in violated pairs
+        # for each sorted item the weight of its partners in violated pairs that it should lose, and
+        # in those it should win; if nothing is weighted, these are counts
         if pairs.item_weights is not None:
             self._weight_lost, self._weight_won = self._sums_over_partners(pairs.item_weights)
         elif pairs.can_lose is not None:
@@ -141,6 +142,7 @@ class ViolatedOrderedPairs:
             )
         self.divergence = self._to_items(self._weight_won - self._weight_lost)
         self.weight = float(self._to_items(self._weight_lost).sum())
+        # Σ ω (1 − (f_winner − f_loser)) over the violated pairs
         self.slack = self.weight - float(scores @ self.divergence)
 
     def squared_hinge_sums(self) -> SquaredHingeSums:

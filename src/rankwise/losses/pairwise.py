@@ -297,7 +297,7 @@ class PairFunctionLoss(StrictPairLoss):
             block.add_net_inflow(slopes, gradient)
             offset_terms += float(np.abs(values).sum() + np.abs(slopes * differences).sum())
             gradient_terms += 2 * float(np.abs(slopes).sum())
-            curvatures_of_blocks.append(curvatures)
+            curvatures_of_blocks.append(curvatures)  # for the Hessian
 
         def hessian_product(v: Array) -> Array:
             product = np.zeros_like(f)
@@ -306,6 +306,7 @@ class PairFunctionLoss(StrictPairLoss):
                 block.add_net_inflow(curvatures * block.differences(v), product)
             return np.asarray(product / self.total_weight)
 
+        # means over the pairs; the tangent plane at f is gradientᵀ · + offset
         value /= self.total_weight
         gradient /= self.total_weight
         offset = value - float(gradient @ f)
@@ -502,6 +503,7 @@ class LogisticLoss(PairwiseLoss):
         stored_curvatures: list[Array] = []  # of each stored block, since the first product
 
         def product(v: Array) -> Array:
+            # blocks that are stored keep their curvatures for the next products
             result = np.zeros_like(v)
             for number, block in enumerate(self._blocks()):
                 if number < len(stored_curvatures):

@@ -255,7 +255,8 @@ class PlackettLuceLoss(PairwiseLoss):
             for probabilities, expected in probabilities_of_tables:
                 table = probabilities.rankings
                 values = v[table.rows][:, :, None]
-                # (diag(Σ_p ω_p π_p) − Σ_p ω_p π_p π_pᵀ) v
+                # (diag(Σ_p ω_p π_p) − Σ_p ω_p π_p π_pᵀ) v, with the probabilities π_p of the items
+                # in choice p and its weight ω_p
                 weighted_means = table.weight * probabilities.mean_over_candidates(values)
                 covariances = expected * values - probabilities.sum_over_choices(weighted_means)
                 result[table.rows] = covariances[:, :, 0]
@@ -315,6 +316,7 @@ class PlackettLuceLoss(PairwiseLoss):
             is_placed = table.weight[:-1] > 0
             shares_place = np.diff(table.start, axis=0) == 0
             is_not_above_next = np.diff(f[table.rows], axis=0)[:, :, None] >= 0
+            # items that share a place cannot both be above the other
             if (is_placed & (is_not_above_next | shares_place)).any():
                 return False
         return True

@@ -70,6 +70,7 @@ def partial_out(gram: Array, moment: Array, n_nuisance: int) -> tuple[Array, Arr
     moment : ndarray of shape (n_features, n_outputs)
         Its right-hand side.
     """
+    # eliminate the last columns, the nuisance, from the normal equations gram w = moment
     n_features = len(gram) - n_nuisance
     features = slice(n_features)
     nuisance = slice(n_features, None)

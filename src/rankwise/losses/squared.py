@@ -176,15 +176,16 @@ class SquaredLoss:
         # Rᵀ A R and Rᵀ t, from sums over the pairs, weighted 1 − β, and over the items, weighted β
         if self.nuisance is not None:
             n_nuisance = self.nuisance.shape[1]
+            # the nuisance columns are appended to the features, and eliminated from the equations
             without_nuisance = replace(self, nuisance=None)
             gram, moment = without_nuisance.system(hstack_columns(R, self.nuisance))
             return partial_out(gram, moment, n_nuisance)
         item_weights = self.graph.item_weights
-        if self.beta == 1:
+        if self.beta == 1:  # no pairs
             gram, moment = plain_system(R, self.target, item_weights)
             return self._item_factor * gram, moment
         pair_factor = self._pair_factor
-        if self.beta == 0:  # scaled afterwards: no second copy of d
+        if self.beta == 0:  # no items; scaled afterwards: no second copy of the divergence
             gram, moment = self.graph.system(R, self.graph.divergence)
             return pair_factor * gram, pair_factor * moment
         gram, moment = self.graph.system(R, self.target)
