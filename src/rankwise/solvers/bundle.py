@@ -90,7 +90,7 @@ class Bundle:
     def add(self, slope: Array, plane: Plane) -> None:
         """Add the plane ``slopeᵀ w + plane.offset``; a full bundle first merges half its planes."""
         if len(self._planes) >= self._capacity:
-            self._merge_half()
+            self._merge_half()  # makes room
         products = self._slopes @ slope
         squared_norm = np.array([[slope @ slope]])
         self._gram = np.block([[self._gram, products[:, None]], [products[None], squared_norm]])
@@ -196,7 +196,7 @@ def maximize_on_simplex(
         A point of the simplex; the maximizer unless the limit was reached.
     """
 
-    # active-set method for the largest cᵀ x − xᵀ Q x / 2 with x ≥ 0 and Σ x = 1
+    # maximize cᵀ x − xᵀ Q x / 2 over x ≥ 0 with Σ x = 1, by an active-set method
     def value_at(point: Array) -> float:
         return float(c @ point - 0.5 * (point @ Q @ point))
 
@@ -207,7 +207,7 @@ def maximize_on_simplex(
         active_maximizer = _maximize_without_bounds(Q[np.ix_(active, active)], c[active])
         if not np.isfinite(active_maximizer).all():
             break
-        if (active_maximizer < 0).any():
+        if (active_maximizer < 0).any():  # stop at the boundary, where one more entry is zero
             zero_entry = _move_until_zero(x, active, active_maximizer)
             is_active[zero_entry] = False
             x = np.where(is_active, np.maximum(x, 0.0), 0.0)
@@ -216,6 +216,7 @@ def maximize_on_simplex(
         x[active] = active_maximizer
         x /= x.sum()
 
+        # activate the entry of steepest ascent, unless hardly anything is left to gain
         gradient = c - Q @ x
         steepest = int(np.argmax(gradient))
         value = value_at(x)

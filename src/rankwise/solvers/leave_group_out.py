@@ -97,6 +97,7 @@ class WhitenedTerm:
 
     def weights_without(self, folds: Sequence[Fold]) -> Array:
         """``share/(T − T_U)`` for each fold."""
+        # share of the term, divided by the total of the items that remain
         amount_per_fold = np.array([self.amount[fold].sum() for fold in folds])
         return np.asarray(self.share / (self.total_amount - amount_per_fold))
 
@@ -174,6 +175,8 @@ def leave_out_weights(
     weights : ndarray of shape (k, p, n_outputs, n_alphas)
         Weights without each of these folds.
     """
+    # a fold of few items is a downdate of the model of all items; for others the Gram matrix of the
+    # remaining items is computed
     short_folds = []
     long_folds = []
     for number, is_short in enumerate(_are_short(folds, terms[0])):
@@ -316,6 +319,7 @@ def _batches_of_one_size(
     folds: Sequence[Fold], fold_numbers: list[int], count_entries: Callable[[int], int]
 ) -> Iterator[list[int]]:
     """Numbers of folds of one size, in batches of at most `BATCH_ENTRIES` entries."""
+    # batches of folds of the same size, whose arrays together stay in the cache
     numbers_by_size: dict[int, list[int]] = {}
     for number in fold_numbers:
         numbers_by_size.setdefault(len(folds[number]), []).append(number)
@@ -415,7 +419,8 @@ def hold_out_dual(
         Receives the scores.
     """
     # the model of all items minimizes fᵀ A f − 2 fᵀ t + λ cᵀ Fᵀ K F c for scores f = K F c, with
-    # `root` F, F Fᵀ = A and F b = t: it solves (S + λI) c = b with S = Fᵀ K F.
+    # `root` F, F Fᵀ = A and F b = t: it solves (S + λI) c = b with S = Fᵀ K F. Without a fold λ is
+    # α times the amount of the remaining items, `scales`.
     # r = S c of the models without each fold is Fᵀ f of their scores f, which it determines up to
     # the mean of each connected component of the graph: that is the mean row of K F, times c
     component_size = np.bincount(component)
@@ -453,6 +458,7 @@ def hold_out_dual(
 
 def _remaining_amounts(amount: Array, folds: Sequence[Fold]) -> Array:
     """``T − T_U`` for each fold U."""
+    # amount: part of each item in the total that the loss is divided by
     amount_per_fold = np.array([amount[fold].sum() for fold in folds])
     return np.asarray(amount.sum() - amount_per_fold)
 
@@ -653,7 +659,7 @@ class _SpectralModels:
             G_UU[row, row:] = (Q_U[row:] * Q_U[row]) @ D
             G_UU[row:, row] = G_UU[row, row:]
 
-        # NumPy solves over the last two axes
+        # c_U, and (G_UU)⁻¹ c_U, for all λ at once: NumPy solves over the last two axes
         c_U = (Q_U @ rotated_c.reshape(m, -1)).reshape(n, n_outputs, n_shifts)
         solution_U = np.linalg.solve(G_UU.transpose(2, 0, 1), c_U.transpose(2, 0, 1))
         columns = solution_U.transpose(1, 2, 0).reshape(n, n_outputs * n_shifts)

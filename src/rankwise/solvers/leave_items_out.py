@@ -152,7 +152,7 @@ def find_spectrum(
         K = K.T  # the same matrix in the order that LAPACK can overwrite
     with allow_threads(len(K) ** 3):
         eigenvalues, vectors = scipy.linalg.eigh(K, check_finite=False, overwrite_a=True)
-    eigenvalues[np.abs(eigenvalues) <= rounding_error] = 0.0
+    eigenvalues[np.abs(eigenvalues) <= rounding_error] = 0.0  # K may have a smaller rank
     vectors *= root_of_weight
     return Spectrum(eigenvalues, vectors, weight)
 
@@ -170,6 +170,8 @@ def decompose_columns(R: Array) -> tuple[Array, Array, Array]:
     Veselić, SIAM Journal on Matrix Analysis and Applications 29, 2008). It takes two to three times
     as long, so it is used only for columns with different units.
     """
+    # R = U diag(singular_values) Vᵀ; beside large columns the usual algorithm loses digits of small
+    # ones
     column_scale = np.abs(R).max(axis=0, initial=0.0)
     largest_scale = column_scale.max(initial=0.0)
     smallest_scale = column_scale.min(initial=np.inf)
@@ -190,14 +192,14 @@ class TrainingWeight(NamedTuple):
 
     Attributes
     ----------
-    items : float
+    item_weight : float
         s = Σ w.
-    pairs : float
+    pair_weight : float
         W, the sum over their pairs.
     """
 
-    items: float
-    pairs: float
+    item_weight: float
+    pair_weight: float
 
 
 def weight_without(spectrum: Spectrum, fold: Indices) -> TrainingWeight:
@@ -205,7 +207,9 @@ def weight_without(spectrum: Spectrum, fold: Indices) -> TrainingWeight:
     weight = np.delete(spectrum.weight, fold)
     total = weight.sum()
     # Σ w_i w_j over the pairs i < j is half of Σ w_i (s − w_i)
-    return TrainingWeight(items=float(total), pairs=float(0.5 * weight @ (total - weight)))
+    return TrainingWeight(
+        item_weight=float(total), pair_weight=float(0.5 * weight @ (total - weight))
+    )
 
 
 def make_resolvent(
@@ -220,12 +224,12 @@ def make_resolvent(
     # the loss κ Σ w e² − η (Σ w e)² of errors e = y − f, weighted w, over all pairs (1 − β) and all
     # items (β), is that of κ Σ w (e − b)² + ρ b² with the best intercept b: a ridge regression.
     # G = (K + λ'D⁻¹)⁻¹ with that intercept eliminated; c = G y are the dual coefficients
-    kappa = beta / training.items
+    kappa = beta / training.item_weight
     rho = np.inf
     if beta < 1:
-        eta = (1 - beta) / training.pairs
-        kappa += eta * training.items
-        rho = kappa**2 / eta - kappa * training.items
+        eta = (1 - beta) / training.pair_weight
+        kappa += eta * training.item_weight
+        rho = kappa**2 / eta - kappa * training.item_weight
     intercept_penalty = 0.0
     if beta > 0:
         intercept_penalty = rho / alpha
@@ -277,6 +281,7 @@ def _full_models(
     spectrum: Spectrum, y: Array, folds: Sequence[Indices], alphas: Array, beta: float
 ) -> Iterator[FullModel]:
     """The full model of each alpha, for all folds of the same size and the same weight."""
+    # models of all items, one for each regularization that the models without a fold have
     if beta == 0:
         y = y - y.mean(axis=0)  # only differences matter: a smaller y keeps more digits
     # folds of the same size and weight have the same regularization, and so the same full model
@@ -509,7 +514,7 @@ def pair_differences(
         differences = np.empty((*G.shape, n_outputs))
         row_in_block = np.arange(len(G))
         for output, pair_numerators in enumerate(numerators_of_outputs):
-            numerators, _ = pair_numerators.compute(rows, all_columns, G, determinant)
+            numerators, _ = pair_numerators.of_block(rows, all_columns, G, determinant)
             numerators[row_in_block, rows.start + row_in_block] = 0.0  # an item with itself
             differences[:, :, output] = numerators
         determinant[determinant == 0] = 1.0  # zero by rounding
@@ -531,7 +536,7 @@ def pair_disagreement(
     ndarray of shape (n_outputs, n_alphas)
         Shares; nan for an output whose y are all equal.
     """
-    n_pairs = np.array([[_count_pairs(column)] for column in y.T])  # (n_outputs, 1)
+    n_pairs = np.array([[_count_pairs_of_different_y(column)] for column in y.T])  # (n_outputs, 1)
     y = y / binary_scale(y)  # sums of large scores must not overflow
     if beta == 0:
         y = y - y.mean(axis=0)
@@ -548,7 +553,7 @@ def pair_disagreement(
     return share
 
 
-def _count_pairs(y: Array) -> float:
+def _count_pairs_of_different_y(y: Array) -> float:
     """Number of pairs with different y."""
     _, n_items_per_value = np.unique(y, return_counts=True)
     n_items_per_value = n_items_per_value.astype(float)
@@ -597,7 +602,7 @@ class _PairNumerators:
         coef, _ = fit_all_items(spectrum, resolvent, y[:, None])
         self._coef = coef[:, 0]  # u = G y
 
-        # constants of the bound of the rounding error, and an upper bound for all pairs
+        # constants of `rounding_bound`, and an upper bound of it for all pairs
         diagonal_of_B = resolvent.diagonal_of_G + resolvent.B_ones**2 / resolvent.pivot
         self._root_of_B = np.sqrt(np.abs(diagonal_of_B) + resolvent.complement_diagonal)
         self._sensitivity = self._sensitivity_of_scores(spectrum, resolvent)
@@ -622,7 +627,7 @@ class _PairNumerators:
         y_u = abs(float(self.y @ self._coef))
         return float(largest * np.sqrt(y_u / resolvent.shift))
 
-    def compute(
+    def of_block(
         self, rows: slice, columns: slice, G: Array, determinant: Array
     ) -> tuple[Array, bool]:
         """``(f_i − f_j) (G_ii G_jj − G_ij²)``, zero for ties; and whether there are ties.
@@ -630,7 +635,7 @@ class _PairNumerators:
         Equal items are ties, and so are pairs whose sign is lost to rounding.
         """
         y = self.y
-        g = self._diagonal_of_G
+        g = self._diagonal_of_G  # G_ii of each item
         u = self._coef
         # numerators of the differences f_i − f_j by models without i and j, with u = G y:
         # G_ii u_j − u_i G_jj + (y_i − y_j) determinant_ij − (u_i − u_j) G_ij
@@ -673,7 +678,8 @@ class _PairNumerators:
 
     def count_wrong(self, rows: slice, columns: slice, G: Array, determinant: Array) -> float:
         """Pairs i < j in the wrong order, ties one half; the block starts on the diagonal."""
-        numerators, has_ties = self.compute(rows, columns, G, determinant)
+        # a pair is wrong if f_i − f_j has not the sign of y_i − y_j; a tie counts half
+        numerators, has_ties = self.of_block(rows, columns, G, determinant)
         y_difference = self.y[rows, None] - self.y[columns]
         diagonal_square = slice(0, len(G))  # count its pairs once
         y_difference[:, diagonal_square] = np.triu(y_difference[:, diagonal_square], 1)
@@ -692,7 +698,9 @@ def _blocks_of_G(
     G is computed by matrix products of more rows. Entries on its diagonal are without the
     complement of the vectors: the callers do not use them.
     """
-    # off its diagonal G is V diag(vector_factors) Vᵀ − (B 1)(B 1)ᵀ / pivot
+    # blocks of rows of G, with all columns or those from the diagonal on. Products of many rows are
+    # faster, so blocks are views of larger products. Off its diagonal G is
+    # V diag(vector_factors) Vᵀ − (B 1)(B 1)ᵀ / pivot
     V = spectrum.vectors
     n_items = len(V)
     product_rows = max(block_rows, PRODUCT_ROWS)

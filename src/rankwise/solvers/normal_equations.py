@@ -158,6 +158,7 @@ class GroupMoments(NamedTuple):
 
     def joined(self, other: GroupMoments) -> GroupMoments:
         """The group of the rows of both."""
+        # moments of the rows of both groups, from those of each
         total_weight = self.weight + other.weight
         other_share = other.weight / total_weight
         pairs_between = self.weight * other.weight

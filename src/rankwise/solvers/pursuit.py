@@ -211,7 +211,7 @@ class SharedIndexSearch:
                 off_diagonal = -problem.inner_products(v, u)
                 S[:, v, u] = off_diagonal
                 S[:, u, v] = off_diagonal
-        self._inverses = np.asarray(np.linalg.pinv(S, hermitian=True), dtype=np.float64)
+        self._inverses_of_S = np.asarray(np.linalg.pinv(S, hermitian=True), dtype=np.float64)
 
     def best(self, correlations: list[Array], exhausted: list[Mask]) -> Choice:
         """The choice with the largest gain whose functions are not all exhausted.
@@ -227,7 +227,7 @@ class SharedIndexSearch:
         # gain eᵀ S⁻¹ e, with the correlations e of its values and the residuals of each view
         n_views = len(correlations)
         e = np.stack(correlations, axis=1)  # (n_functions, n_views)
-        coef = np.einsum("nvu,nu->nv", self._inverses, e)  # S⁻¹ e of each function
+        coef = np.einsum("nvu,nu->nv", self._inverses_of_S, e)  # S⁻¹ e of each function
         gain = np.einsum("nv,nv->n", e, coef)
         is_exhausted = np.all(exhausted, axis=0)
         gain[is_exhausted] = -1.0
@@ -315,16 +315,16 @@ class AllCombinationsSearch:
                 off_diagonal = _place_on_axes(-problem.cross_products(u, v), (u, v), n_views)
                 S[..., u, v] = off_diagonal
                 S[..., v, u] = off_diagonal
-        self._inverses = np.empty_like(S)
+        self._inverses_of_S = np.empty_like(S)
         for i in range(n_functions[0]):  # pinv of all at once would take much more memory
-            self._inverses[i] = np.linalg.pinv(S[i], hermitian=True)
+            self._inverses_of_S[i] = np.linalg.pinv(S[i], hermitian=True)
 
     def best(self, correlations: list[Array], exhausted: list[Mask]) -> Choice:
         """The choice with the largest gain whose functions are not all exhausted."""
         # a combination of one function for each view has the coefficients S⁻¹ e, and decreases the
         # objective by its gain eᵀ S⁻¹ e, with the correlations e of their values and the residuals
         e = np.stack(np.meshgrid(*correlations, indexing="ij"), axis=-1)
-        coef = np.einsum("...vu,...u->...v", self._inverses, e)  # S⁻¹ e of each combination
+        coef = np.einsum("...vu,...u->...v", self._inverses_of_S, e)  # S⁻¹ e of each combination
         gain = np.einsum("...v,...v->...", e, coef)
         gain[np.ix_(*exhausted)] = -1.0
         best_combination = np.unravel_index(int(np.argmax(gain)), gain.shape)
@@ -469,7 +469,9 @@ class _Expansion:
         target_of_view = np.concatenate([problem.loss.target, np.zeros(n_agreeing)])
         target = np.tile(target_of_view, problem.n_views)
         self._least_squares = OrthogonalBasis(problem.stacked_product, target)
-        self._fitted: list[tuple[int, int]] = []  # (view, function) in the order of that basis
+        self._functions_of_fit: list[
+            tuple[int, int]
+        ] = []  # (view, function) in the order of that basis
         self.basis: list[list[int]] = [[] for _ in problem.scored]
         self.exhausted: list[Mask] = [np.zeros(K.shape[1], dtype=bool) for K in problem.scored]
 
@@ -500,6 +502,8 @@ class _Expansion:
         bool
             Whether the least-squares fit changed.
         """
+        # a function that is a combination of the others leaves the least-squares fit as it was; if
+        # that fit is the model of every step, the function is no step, and is not tried again
         is_fit_changed = False
         if self._backfit is not None:
             is_fit_changed = self._add_to_least_squares(view, j, values)
@@ -512,6 +516,7 @@ class _Expansion:
 
     def _add_to_least_squares(self, view: int, j: int, values: Array) -> bool:
         """Add a function to the least-squares fit unless it is a combination of the others."""
+        # the fit is over the rows of all views, and the function is zero in the other views
         problem = self._problem
         if problem.agreeing:
             values = np.concatenate([values, _column(problem.agreeing[view], j)])
@@ -519,7 +524,7 @@ class _Expansion:
         values_in_all_views[view] = values
         is_independent = self._least_squares.add(values_in_all_views.ravel())
         if is_independent:
-            self._fitted.append((view, j))
+            self._functions_of_fit.append((view, j))
         return is_independent
 
     def scores_for_next_choice(self) -> Array:
@@ -536,6 +541,7 @@ class _Expansion:
 
     def make_step(self, chosen: tuple[int, ...]) -> Step:
         """The current expansion; the coefficient is 0 for functions in the span of earlier ones."""
+        # the model after this step, with the coefficients of the steps or of a least-squares fit
         if self._backfit is None:
             coef_by_view = self._coef_of_steps
             scores = self._scores_of_steps
@@ -554,7 +560,7 @@ class _Expansion:
         """For each view the coefficients of its functions in the least-squares fit."""
         coef_by_view: list[dict[int, float]] = [{} for _ in self.basis]
         coefficients = self._least_squares.coefficients()
-        for (view, j), coefficient in zip(self._fitted, coefficients, strict=True):
+        for (view, j), coefficient in zip(self._functions_of_fit, coefficients, strict=True):
             coef_by_view[view][j] = coefficient
         return coef_by_view
 
@@ -596,6 +602,7 @@ def pursue(
     Step
         The expansion after each step.
     """
+    # greedy: each step adds the functions, one for each view, that decrease the objective most
     expansion = _Expansion(problem, backfit)
     smallest_gain = EPSILON * problem.loss.at_zero
     n_steps_made = 0
