@@ -29,7 +29,7 @@ def read_points(name: str, points: Matrix, n_features: int) -> Matrix:
     `basis_root` merges.
     """
     points = as_array(points, name)
-    if np.ndim(points) != 2:
+    if np.ndim(points) != 2:  # row numbers, or how to choose them
         return None
     points = check_array(points, accept_sparse="csr", dtype=np.float64, input_name=name, copy=True)
     if points.shape[1] != n_features:

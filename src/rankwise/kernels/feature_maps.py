@@ -55,7 +55,7 @@ class ColumnFeatures(NamedTuple):
     @property
     def indices(self) -> Indices:
         """Numbers of the columns that the coefficients belong to."""
-        if self.columns is None:
+        if self.columns is None:  # every column of X
             return np.arange(self.n_features)
         return self.columns
 
@@ -111,7 +111,7 @@ class KernelFeatures(NamedTuple):
     @property
     def indices(self) -> Indices:
         """Numbers of the items that the coefficients belong to."""
-        if self.basis is None:
+        if self.basis is None:  # every training item
             return np.arange(self.n_features)
         return self.basis
 
@@ -178,7 +178,7 @@ class BasisFeatures(NamedTuple):
     @property
     def indices(self) -> Indices:
         """Numbers of the basis items that the coefficients belong to."""
-        if self.basis is None:
+        if self.basis is None:  # points, which are no training items
             return np.arange(len(self.root))
         return self.basis
 

@@ -42,6 +42,7 @@ class LazyFeatures:
 
     def __getitem__(self, rows: slice | Indices) -> Array:
         """Dense features of these of the rows."""
+        # dense features of these rows, computed by each feature map and joined
         rows_of_X = rows
         if self._rows is not None:
             rows_of_X = self._rows[rows]

@@ -83,13 +83,13 @@ def _read_objects(cells: AnyArray) -> AnyArray:
     try:
         return cells.astype(np.float64)  # decimals, or only missing values
     except (TypeError, ValueError):
-        return cells[:, None]
+        return cells[:, None]  # as a matrix, which marks mixed objects
 
 
 def _read_texts(cells: AnyArray, values: list[object]) -> AnyArray:
     """Cells as text; objects if a value is neither a text nor a number."""
     if not all(isinstance(value, SCALARS) for value in values):
-        return cells[:, None]
+        return cells[:, None]  # as a matrix, which marks mixed objects
     return np.array(cell_as_text(cells), dtype=object)
 
 
@@ -105,7 +105,7 @@ def _read_lists(cells: AnyArray, values: list[Sequence[object]]) -> AnyArray:
         return np.array(texts, dtype=object)
     lengths = {len(value) for value in values}
     if len(lengths) > 1:
-        return cells[:, None]
+        return cells[:, None]  # as a matrix, which marks mixed objects
     (length,) = lengths
     return _read_vectors(cells, length)
 
@@ -118,7 +118,7 @@ def _read_vectors(cells: AnyArray, length: int) -> AnyArray:
             if not is_missing(cell):
                 row[:] = np.asarray(cell, dtype=np.float64)
     except (TypeError, ValueError):
-        return cells[:, None]
+        return cells[:, None]  # as a matrix, which marks mixed objects
     return matrix
 
 

@@ -465,6 +465,7 @@ def _category_values(n_rows_of_value: Counter[str], min_count: int) -> list[str]
 
 def _identifier_reason(cells: AnyArray, row_numbers: Indices) -> Reason:
     """Why whole numbers look like identifiers; `Reason.NONE` if they do not."""
+    # whole numbers may be identifiers of the rows: if they count the rows, or are very long
     if cells.dtype.kind not in "iuf" or cells.ndim > 1:
         return Reason.NONE
     is_missing = missing_mask(cells)
@@ -504,6 +505,7 @@ def _is_row_counter(values: AnyArray, row_numbers: Indices) -> bool:
 
 def _example_word(sample: list[str]) -> str:
     """The first text of a sample that is not a number, quoted."""
+    # the first text of the sample that is no number
     words = (text for text in sample if math.isnan(parse_number(text)))
     return _quote(next(words, sample[0]))
 

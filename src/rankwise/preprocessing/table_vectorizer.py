@@ -311,7 +311,7 @@ class TableVectorizer(TransformerMixin, BaseEstimator):
         """
         views = self.views(X)
         dense = views.dense
-        wide = views.sparse[:, views.is_wide]
+        wide = views.sparse[:, views.is_wide]  # indicators of columns with many categories
         n_items, n_dense = dense.shape
         n_wide = wide.shape[1]
         n_features = n_dense + n_wide
@@ -524,9 +524,9 @@ def _features(facts: Sequence[ColumnInfo]) -> list[_Feature]:
     """Features in the order of `TableVectorizer.transform`."""
     # in the order of the columns of `transform`
     numbers: list[_Feature] = []
-    indicators: list[_Feature] = []
-    narrow: list[_Feature] = []
-    wide: list[_Feature] = []
+    missing_indicators: list[_Feature] = []
+    narrow_categories: list[_Feature] = []
+    wide_categories: list[_Feature] = []
     for number, column in enumerate(facts):
         if not column.is_used:
             continue
@@ -534,14 +534,14 @@ def _features(facts: Sequence[ColumnInfo]) -> list[_Feature]:
             for suffix in _number_suffixes(column):
                 numbers.append(_Feature(number, column.name + suffix))
             if column.n_missing:
-                indicators.append(_Feature(number, f"{column.name} is missing"))
+                missing_indicators.append(_Feature(number, f"{column.name} is missing"))
             continue
         features = [_Feature(number, name) for name in _category_names(column)]
         if is_wide_column(column):
-            wide += features
+            wide_categories += features
         else:
-            narrow += features
-    return numbers + indicators + narrow + wide
+            narrow_categories += features
+    return numbers + missing_indicators + narrow_categories + wide_categories
 
 
 def _number_suffixes(column: ColumnInfo) -> list[str]:
