@@ -67,8 +67,8 @@ def krippendorff(first: Indices, second: Indices, outcome: Array) -> float | Non
     # Every vote from the point of view of the item with the smaller number.
     is_reversed = first > second
     vote = np.where(is_reversed, -outcome, outcome)
-    items = np.stack([np.minimum(first, second), np.maximum(first, second)])
-    _, pair = np.unique(items, axis=1, return_inverse=True)
+    items_of_vote = np.stack([np.minimum(first, second), np.maximum(first, second)])
+    _, pair = np.unique(items_of_vote, axis=1, return_inverse=True)
 
     # Only pairs of items with several votes count.
     n_by_pair = np.bincount(pair)
@@ -82,7 +82,8 @@ def krippendorff(first: Indices, second: Indices, outcome: Array) -> float | Non
         return None
 
     # α = 1 − observed / expected disagreement, which are mean squared differences of two votes:
-    # within the pairs, and of all votes with their opposites (so their mean is 0).
+    # within the pairs, and of all votes with their opposites (so their mean is 0). The expected
+    # disagreement is 4 Σ vote² / (2 n_votes − 1).
     disagreement_within_pairs = 2 * (n_by_pair * squares - sums**2) / (n_by_pair - 1)
     observed_disagreement = float(disagreement_within_pairs.sum() / n_votes)
     return 1 - observed_disagreement * (2 * n_votes - 1) / (4 * total_squares)

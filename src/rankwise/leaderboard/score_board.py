@@ -94,7 +94,7 @@ class TaskLeaderboard(RankedBoard):
         units: Indices = np.arange(len(table.tasks))
         if table.families is not None:
             units = table.families
-            if self.options.balance == "family":
+            if self.options.balance == "family":  # each family has the same weight
                 family_weights = np.bincount(units, weights)
                 weights = weights / family_weights[units]
         return TaskDesign(table.is_observed, weights / weights.mean(), units)

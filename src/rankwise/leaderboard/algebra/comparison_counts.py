@@ -207,10 +207,11 @@ class ComparisonCounts:
         sums_on_second = np.bincount(self.second, second_values, self.n_items)
         return np.asarray(sums_on_first + sums_on_second)
 
-    def has_member(self, items: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def has_member(self, is_selected: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Whether some of the items are in each distinct pair."""
         members = self.members
-        is_selected_member = items[members.item] & (members.weight != 0)
+        # Short rows end with item 0 of weight 0, which is no member.
+        is_selected_member = is_selected[members.item] & (members.weight != 0)
         return np.asarray(is_selected_member.any(axis=1))
 
     @cached_property

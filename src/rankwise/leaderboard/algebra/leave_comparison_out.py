@@ -56,6 +56,7 @@ class LeaveOneOut:
     @cached_property
     def gram(self) -> Array:
         """``A = Dᵀ W D + Λ``."""
+        # The regularized Gram matrix A = Dᵀ W D + Λ
         n_unknowns = self.system.n_unknowns
         check_matrix_fits(4 * n_unknowns, n_unknowns, "the covariance", "use intervals=False")
         return self.system.regularized_gram(self.counts.pair_weights, self.ridge)
@@ -85,7 +86,7 @@ class LeaveOneOut:
         resistances = np.empty(n_rows)
         for start in range(0, n_rows, block_size):
             block = slice(start, start + block_size)
-            x = values[block]
+            x = values[block]  # (n_block, row_width)
             # A⁻¹ restricted to the entries of each row, (n_block, row_width, row_width)
             inverses = self.inverse_gram[columns[block, :, None], columns[block, None, :]]
             resistances[block] = np.einsum("ka,kab,kb->k", x, inverses, x)  # xᵀ A⁻¹ x
@@ -97,7 +98,7 @@ class LeaveOneOut:
         resistances = np.empty(n_rows)
         for start in range(0, n_rows, block_size):
             block = slice(start, start + block_size)
-            x = self.system.rows(block)
+            x = self.system.rows(block)  # (n_block, n_unknowns)
             resistances[block] = np.einsum("ij,ij->i", x @ self.inverse_gram, x)  # xᵀ A⁻¹ x
         return resistances
 
@@ -118,6 +119,7 @@ class LeaveOneOut:
         ``A⁻¹ Dᵀ (I − W D A⁻¹ Dᵀ)⁻¹ ρ = (A − Dᵀ W D)⁻¹ Dᵀ ρ``: Woodbury's formula for few
         comparisons, a solve for many.
         """
+        # The unknowns of all comparisons minus those without some of them.
         counts = self.counts
         outcome = counts.outcome_of_comparison[comparisons]
         pairs = counts.pair_of_outcome[outcome]
@@ -166,10 +168,12 @@ def jackknife_covariance(
     unknowns. If all noise is equal, the two terms add up to σ² A⁻¹, the posterior covariance.
     """
     system = leave_one_out.system
+    # Units that are left out: comparisons, or clusters of them.
     n_units = system.counts.n_comparisons
     if clusters is not None:
         n_units = int(clusters.max()) + 1
 
+    # A root F of the covariance F Fᵀ of the unknowns, or random draws if it would be too large.
     if system.exceeds_covariance_limit:
         root = _root_by_draws(leave_one_out, clusters, has_few_data)
         n_independent = min(n_units, N_DRAWS)
@@ -180,6 +184,7 @@ def jackknife_covariance(
     jackknife_factor = max(1, n_units - 1) / n_units
     root *= np.sqrt(jackknife_factor)
 
+    # The same of the ratings and of the effects of covariates, which are linear in the unknowns.
     ratings_root, effects_root = system.ratings_and_effects(root)
     return CovarianceRoot(
         root=ratings_root,

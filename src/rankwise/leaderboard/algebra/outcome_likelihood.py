@@ -70,8 +70,8 @@ class OutcomeLikelihood:
         # Minus the log of the probability: log(sum of the powers) − exponent of the outcome.
         is_tie = outcome == 0
         tie_exponent = theta if self.has_tie_parameter else 0.0
-        exponent = np.where(is_tie, tie_exponent, 0.5 * outcome * margin)
-        negative_log_likelihood = (largest_exponent - exponent) + np.log1p(sum_of_others)
+        exponent_of_outcome = np.where(is_tie, tie_exponent, 0.5 * outcome * margin)
+        negative_log_likelihood = (largest_exponent - exponent_of_outcome) + np.log1p(sum_of_others)
 
         # Derivatives with respect to the margin and to θ.
         p_win = win / total

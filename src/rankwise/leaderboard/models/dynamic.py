@@ -274,7 +274,7 @@ class DynamicBradleyTerry:
         margins = self.margins()[counts.pair_of_outcome]
         derivatives = self.outcome_curve.derivatives(margins, counts.target)
         curvatures = counts.sum_by_pair(counts.outcome_weight * derivatives.curvature)
-        penalties = system.penalties(1)
+        penalties = system.penalties(ridge=1)
         n_pairs = len(counts.first)
         if system.n_unknowns * n_pairs <= EXACT_SIZE:
             precision = system.dense_gram(curvatures) + np.diag(penalties)
@@ -288,7 +288,7 @@ class DynamicBradleyTerry:
         prior_noise = noise[n_pairs:]
         right_sides = system.apply_transpose(np.sqrt(curvatures)[:, None] * pair_noise)
         right_sides += np.sqrt(penalties)[:, None] * prior_noise
-        solve = system.solver(curvatures, 1.0, DRAW_TOLERANCE)
+        solve = system.solver(curvatures, ridge=1.0, tol=DRAW_TOLERANCE)
         return solve(right_sides)
 
     def margins_of(
@@ -400,7 +400,12 @@ def select_scales(
         total_loss = 0.0
         for split in splits:
             model = DynamicBradleyTerry(
-                split.train, split.train_counts, levels, scales, ties, ROUGH_TOLERANCE
+                split.train,
+                split.train_counts,
+                levels,
+                scales,
+                ties,
+                tolerance=ROUGH_TOLERANCE,
             )
             total_loss += model.fit().log_loss(split.test, split.test_covariates)
         return total_loss

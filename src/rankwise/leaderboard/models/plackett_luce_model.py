@@ -183,7 +183,7 @@ class PlackettLuce:
             unit_of_ranking[rankings.pairs.ranking] = clusters
 
         # The gradients of the rankings, corrected for their own leverage, summed by unit and item.
-        inverse_hessian = self.inverse_hessian(self.ratings)
+        inverse_hessian = self.inverse_hessian(self.ratings)  # A⁻¹
         gradients = np.zeros(len(rankings.item))
         for changes in self._changes_by_length(self.ratings, inverse_hessian):
             gradients[changes.rows] = changes.corrected_gradients

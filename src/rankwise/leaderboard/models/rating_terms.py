@@ -132,7 +132,7 @@ class RatingTerms:
         path_terms = slice(1, 1 + n_knots)
         offset_terms = slice(1 + n_knots, self.n_terms)
         root = np.zeros((self.n_terms, self.n_terms))
-        root[0, 0] = self.scales.constant
+        root[0, 0] = self.scales.constant  # standard deviation
         if n_knots:
             distances = np.abs(self.knots[:, None] - self.knots) / self.decay_time
             correlations = np.exp(-distances) + JITTER * np.eye(n_knots)
@@ -153,7 +153,7 @@ class RatingTerms:
         values = [np.ones(n_rows)]
         if len(self.knots):  # two neighboring knots, whose terms start at column 1
             days = in_days(np.asarray(times))
-            left_knot, left_weight, right_weight = self._interpolate(days)
+            left_knot, left_weight, right_weight = self._neighboring_knots(days)
             columns += [1 + left_knot, 2 + left_knot]
             values += [left_weight, right_weight]
         for first_term, codes in zip(self.first_term_of_context[:-1], context_codes, strict=False):
@@ -168,7 +168,7 @@ class RatingTerms:
         all_values = np.stack(values, axis=1).ravel()
         return sp.csr_matrix((all_values, all_columns, row_starts), shape=(n_rows, self.n_terms))
 
-    def _interpolate(self, days: Array) -> tuple[Indices, Array, Array]:
+    def _neighboring_knots(self, days: Array) -> tuple[Indices, Array, Array]:
         """Return the knot to the left of each time and the weights of it and the next one."""
         knots = self.knots
         # The knot at or before each time, so that another knot follows it.
@@ -188,6 +188,7 @@ class RatingTerms:
             numerator = np.expm1(-2 * (knot_distance - distance))
             return np.asarray(np.exp(-distance) * (numerator / np.expm1(-2 * knot_distance)))
 
+        # Conditional mean of a path with exponential correlations, given its values at the knots.
         left_weight = decay * weight_of_knot(from_left)
         right_weight = decay * weight_of_knot(knot_distance - from_left)
         return left_knot, left_weight, right_weight
