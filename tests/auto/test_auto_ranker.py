@@ -209,7 +209,7 @@ def test_the_combination_is_no_worse_than_its_best_member_on_held_out_data(
 def test_the_estimate_is_of_groups_that_were_not_drawn(data, fitted, combiner, how):
     """Choice and weights from the groups drawn, the metric on the others, by plain loops."""
     _, y, groups = data
-    combiner._how = how
+    combiner._requested_kind = how
     Z, metric = scaled_in_groups(fitted.held_out_scores_, groups), get_metric("ndcg@10")
 
     def judged(weights):

@@ -4,7 +4,11 @@ import numpy as np
 import pytest
 
 from rankwise.auto.comparison_folds import Novelty, hold_out_comparisons
-from rankwise.auto.item_comparisons import ItemComparisons, canonical_item_order, renumber
+from rankwise.auto.item_comparisons import (
+    ItemComparisons,
+    canonical_item_order,
+    number_by_first_occurrence,
+)
 
 
 def draw(n_items=30, n_comparisons=300, days=None, unit=None, seed=0):
@@ -79,4 +83,4 @@ def test_canonical_order_does_not_depend_on_sides_rows_and_items():
 
 
 def test_numbers_follow_the_first_occurrence():
-    np.testing.assert_array_equal(renumber(["b", "a", "b", "c"]), [0, 1, 0, 2])
+    np.testing.assert_array_equal(number_by_first_occurrence(["b", "a", "b", "c"]), [0, 1, 0, 2])

@@ -618,12 +618,12 @@ class AutoRanker(RankerMixin, BaseEstimator):
         self.estimators_ = [trained.models[name] for name in in_use]
         self.views_ = [evaluated[name].view for name in in_use]
         self.weights_ = np.array([trained.weights[name] for name in in_use])
-        self.combine_ = trained.stack.how
+        self.combine_ = trained.stack.kind
         self.score_ = float(nanmean(trained.stack.metric_by_unit))
         metric_of_members = np.stack(
             [member.metric_by_unit for member in evaluated.values()], axis=1
         )
-        mean_gain = hold_out.sign * nanmean(metric_of_members)
+        mean_gain = hold_out.gain_sign * nanmean(metric_of_members)
         self.best_member_ = list(evaluated)[int(np.argmax(mean_gain))]
         self.held_out_scores_ = np.stack([member.scores for member in evaluated.values()], axis=1)
         for row in self.members_:
@@ -665,6 +665,6 @@ class AutoRanker(RankerMixin, BaseEstimator):
             units = "folds of the list"
         where = f"{units} that were used neither for selection nor for weights"
         self._store_estimate(metric_by_unit, where, hold_out)
-        optimism = hold_out.sign * (self.score_ - self.estimate_["score"])
+        optimism = hold_out.gain_sign * (self.score_ - self.estimate_["score"])
         self.estimate_["optimism"] = optimism
         self.notes_.append(note_of_optimism(optimism, self.score_, self.scoring_, units))

@@ -120,7 +120,7 @@ class BoostedTrees(RankerMixin, BaseEstimator):
         scores, groups, weights = unpack_target(y, groups, sample_weight)
         graph = ScoreGraph(scores, groups, sample_weight=weights)
         model = grow_trees(None, self.n_trees, X, graph, self.categorical)
-        return self.store(model, self.n_trees, X.shape[1])
+        return self.store_trees(model, self.n_trees, X.shape[1])
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Score items; larger is better.
@@ -138,7 +138,8 @@ class BoostedTrees(RankerMixin, BaseEstimator):
         check_is_fitted(self)
         X = validate_X(self, X, reset=False, ensure_all_finite="allow-nan")
         X = np.asarray(X, dtype=np.float64)
-        if (np.minimum(self.left_, self.right_) < np.arange(len(self.left_))).any():
+        smaller_child = np.minimum(self.left_, self.right_)
+        if (smaller_child < np.arange(len(self.left_))).any():  # children have larger numbers
             raise ValueError("the trees have a loop")
         scores = np.empty(len(X))
         n_trees = max(1, len(self.roots_))
@@ -149,7 +150,7 @@ class BoostedTrees(RankerMixin, BaseEstimator):
             scores[rows] = value_of_trees.sum(axis=1)
         return scores
 
-    def store(self, model: Any, n_trees: int, n_features: int) -> Self:
+    def store_trees(self, model: Any, n_trees: int, n_features: int) -> Self:
         """Store the first trees of a model of LightGBM or of models of scikit-learn as arrays."""
         self.n_features_in_ = n_features
         trees = _nodes_of_trees(model, n_trees)
@@ -166,7 +167,7 @@ class BoostedTrees(RankerMixin, BaseEstimator):
         self.feature_ = nodes["feature"].copy()
         self.threshold_ = nodes["threshold"].copy()
         self.value_ = nodes["value"].copy()
-        self.gap_left_ = nodes["gap_left"].copy()
+        self.gap_left_ = nodes["gap_left"].copy()  # whether missing values go left
 
         # each set of codes is stored once; set 0 is that of the nodes without codes
         codes = nodes["codes"]
@@ -180,6 +181,7 @@ class BoostedTrees(RankerMixin, BaseEstimator):
 
     def _leaves(self, X: Array) -> Indices:
         """The leaf of each tree that each item reaches, (n_items, n_trees)."""
+        # node: where each item is in each tree, (n_items, n_trees); all start at the roots
         items = np.arange(len(X))[:, None]
         node = np.tile(self.roots_, (len(X), 1))
         is_missing = np.isnan(X)
@@ -251,7 +253,8 @@ def _scikit_learn_nodes(source: NDArray[Any]) -> NDArray[Any]:
 
 def _lightgbm_nodes(root: Any) -> NDArray[Any]:
     """The nodes of a tree of LightGBM, each before its descendants."""
-    sources = [root]  # level by level; the children of a split follow each other
+    # all nodes, level by level; the list grows while it is read, so that children follow each other
+    sources = [root]
     for source in sources:
         if "split_feature" in source:
             sources += [source["left_child"], source["right_child"]]

@@ -178,7 +178,7 @@ def evaluate_one(
     budget = plan.budget
     is_candidate = isinstance(member, CandidateMember)
     is_trees = is_candidate and member.is_trees
-    share = 1.0
+    share = 1.0  # of the time that is left
     least_seconds = expected.total
     if is_trees:  # they grow as long as there is time
         share = tree_share
@@ -189,7 +189,7 @@ def evaluate_one(
         return Skipped(name, reason, perf_counter() - start)
 
     # reserve time for training, as expected until the evaluation has measured it
-    pace = budget.pace
+    pace = budget.pace  # seconds that work takes per expected second
     likely_seconds = min(available_seconds, pace * expected.total)
     budget.reserve(name, likely_seconds * expected.training / expected.total)
     try:

@@ -59,6 +59,7 @@ class ComparisonCovariates(BaseEstimator):
         has_side : bool
             Whether the first side was named first, and either side may win.
         """
+        # has_side: whether a comparison says which item was named first, which may be an advantage
         scale_of_number = {}
         labels_of_category = {}
         is_side_passed = False
@@ -110,7 +111,7 @@ class ComparisonCovariates(BaseEstimator):
         codes = []
         for name, labels in zip(self.category_names_, self.categories_, strict=True):
             codes.append(self._codes(name, labels, covariates, n_comparisons))
-        if self.has_side_:
+        if self.has_side_:  # 1 if the first item was named first, −1 if the second one was
             side = self._number(SIDE, covariates, n_comparisons)
             numbers.append(side)
             # the effect of the side in each category

@@ -119,6 +119,7 @@ def item_folds(comparisons: ItemComparisons, rng: np.random.Generator) -> list[C
     folds = []
     n_held_out = 0
     for fold in range(n_folds):
+        # comparisons of a held-out item with any other: one of the items is new, or both
         is_new = np.column_stack([fold_of_first == fold, fold_of_second == fold])
         is_held_out = is_new.any(axis=1)
         held_out = np.flatnonzero(is_held_out)
@@ -144,7 +145,7 @@ def later_blocks(days: Array) -> list[ComparisonFold]:
             "each comparison, or omit time."
         )
     # cut the comparisons in the order of time into blocks of equal size, but no day in two
-    n_until_day = np.cumsum(np.bincount(day_number))
+    n_until_day = np.cumsum(np.bincount(day_number))  # comparisons until the end of each day
     block_of_day = (n_until_day - 1) * N_TIME_BLOCKS // len(days)
     block_of_day = np.minimum(block_of_day, N_TIME_BLOCKS - 1)
     _, block_of_day = np.unique(block_of_day, return_inverse=True)  # without empty blocks

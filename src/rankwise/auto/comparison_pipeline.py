@@ -208,7 +208,7 @@ def _make_problem(
         cells = cells.take(item_order)
     name_codes = None
     names = table.items.names
-    if names is not None and table.items.are_lasting:
+    if names is not None and table.items.names_are_lasting:
         name_codes = encode_groups(names, len(names)).codes[item_order]
     n_dense = table.views["dense"].shape[1]
     return ComparisonProblem(

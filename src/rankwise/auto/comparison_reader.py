@@ -32,13 +32,13 @@ class NamedItems:
         Items without the column of names.
     names : ndarray of str, shape (n_items,), or None
         Names of the items.
-    are_lasting : bool
+    names_are_lasting : bool
         Whether the names identify items in other tables, too. Row numbers do not.
     """
 
     X: Any
     names: NDArray[np.str_] | None
-    are_lasting: bool
+    names_are_lasting: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,8 +75,9 @@ def split_names(X: Any, item_id: str | None) -> NamedItems:
         if is_pandas:
             index = np.asarray(X.index)
             are_row_numbers = index.dtype.kind in "iu"
-            return NamedItems(X, index.astype(str), are_lasting=not are_row_numbers)
-        return NamedItems(X, None, are_lasting=False)
+            # other than row numbers, names mean the same items in other tables, too
+            return NamedItems(X, index.astype(str), names_are_lasting=not are_row_numbers)
+        return NamedItems(X, None, names_are_lasting=False)
     columns = frame_columns(X)
     if columns is None or item_id not in columns:
         available = "X is not a data frame"
@@ -84,7 +85,7 @@ def split_names(X: Any, item_id: str | None) -> NamedItems:
             available = f"X has {', '.join(columns)}"
         raise ValueError(f"item_id={item_id!r} is not a column of X: {available}.")
     names = np.asarray(as_array(columns[item_id])).astype(str)
-    return NamedItems(without_columns(X, [item_id]), names, are_lasting=True)
+    return NamedItems(without_columns(X, [item_id]), names, names_are_lasting=True)
 
 
 def read_items_to_predict(X: Any, item_id: str | None) -> NamedItems:
@@ -92,8 +93,8 @@ def read_items_to_predict(X: Any, item_id: str | None) -> NamedItems:
     if item_id is None:
         return split_names(X, None)
     columns = frame_columns(X)
-    if columns is None or item_id not in columns:
-        return NamedItems(X, None, are_lasting=False)
+    if columns is None or item_id not in columns:  # items to predict may be without names
+        return NamedItems(X, None, names_are_lasting=False)
     return split_names(X, item_id)
 
 
@@ -138,7 +139,7 @@ def _read_graph(graph: PairGraph, items: NamedItems) -> ReadComparisons:
     encoded_covariates = covariates.transform({}, graph.n_pairs)
     if graph.item_groups is not None:
         unit_of_item = graph.item_groups.codes
-    elif items.are_lasting and items.names is not None:
+    elif items.names_are_lasting and items.names is not None:
         unit_of_item = encode_groups(items.names, graph.n_items).codes
     else:
         unit_of_item = np.arange(graph.n_items)
@@ -252,8 +253,8 @@ def _with_weight_and_time(
     if time is not None:
         times = as_times(as_array(time, "time"), n_comparisons, "comparison")
         days = in_days(times)
-    has_weight = np.flatnonzero(weight > 0)
-    comparisons = replace(comparisons, weight=weight, days=days).take(has_weight)
+    rows_with_weight = np.flatnonzero(weight > 0)
+    comparisons = replace(comparisons, weight=weight, days=days).take(rows_with_weight)
     is_tie = comparisons.first_win_share == 0.5
     if is_tie.all():  # or there is no comparison
         raise ValueError(

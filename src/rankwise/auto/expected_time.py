@@ -80,9 +80,9 @@ def _expected_seconds_of_trees(hold_out: HoldOut) -> ExpectedSeconds:
 
 def first_tree_seconds(hold_out: HoldOut) -> float:
     """Expected time of the first trees; 0 for a sample, of which trees see what time allows."""
-    if hold_out.is_sample:
+    if hold_out.is_sample:  # trees are then trained on as many items as there is time for
         return 0.0
-    n_columns = feature_shape(TREES, hold_out.data)[1]
+    _, n_columns = feature_shape(TREES, hold_out.data)
     return TREE_FOLDS * FIRST_TREE_SECONDS * n_columns * hold_out.graph.n_items
 
 

@@ -101,7 +101,7 @@ class ItemComparisons:
             second=np.where(is_swapped, first, second),
             first_win_share=np.where(is_swapped, 1 - self.first_win_share, self.first_win_share),
             covariates=self.covariates * sign[:, None],
-            unit_of_item=renumber(self.unit_of_item[item_order]),
+            unit_of_item=number_by_first_occurrence(self.unit_of_item[item_order]),
         )
         sort_keys: list[Array | Indices] = [*swapped.covariate_codes.T, *swapped.covariates.T]
         sort_keys += [swapped.weight, swapped.first_win_share]
@@ -111,7 +111,7 @@ class ItemComparisons:
         return swapped.take(np.lexsort(sort_keys))  # the last key is the most important one
 
 
-def renumber(labels: Any) -> Indices:
+def number_by_first_occurrence(labels: Any) -> Indices:
     """Numbers of the labels in the order of their first occurrence."""
     _, first_row_of_label, label_of_row = np.unique(labels, return_index=True, return_inverse=True)
     n_labels = len(first_row_of_label)

@@ -84,17 +84,18 @@ def fit_views(estimator: Any, X: Any, read_target: Callable[[], TrainingTarget])
     if not is_frame:
         X = validate_X(estimator, X, accept_sparse="csr", ensure_all_finite="allow-nan")
     has_missing_values = not is_frame and not sp.issparse(X) and np.isnan(np.sum(X))
-    if not is_frame and not has_missing_values:
+    if not is_frame and not has_missing_values:  # a matrix of numbers is used as it is
         views = views_of_matrix(validate_X(estimator, X, accept_sparse="csr"))  # and refuse inf
         return FittedViews(views, TreeFeatures(), None, no_values, notes=[])
 
+    # decide how each column of the table is used
     table = prepare_table(X, read_target)
     notes = [
         f"column {name} has the name of an identifier, but its numbers tell the order of held-out "
         "items: it is used as a number"
         for name in table.predictive_ids
     ]
-    if table.has_plain_numbers:
+    if table.has_plain_numbers:  # a frame that is as good as a matrix
         views = views_of_matrix(validate_X(estimator, X, accept_sparse="csr"))
         return FittedViews(views, TreeFeatures(), None, no_values, notes)
 

@@ -99,7 +99,8 @@ def fit_stack(
     bounds = [(0.0, None)] * n_members
     result = minimize(loss_and_gradient, start, jac=True, method="L-BFGS-B", bounds=bounds)
     weights = np.asarray(result.x)
-    return LogOddsStack(weights * temperatures, weights, min_upset_probability)
+    factors = weights * temperatures  # of the differences of each member
+    return LogOddsStack(factors, weights, min_upset_probability)
 
 
 def _temperature(differences: Array, outcomes: Outcomes, min_upset_probability: float) -> float:

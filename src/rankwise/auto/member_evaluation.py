@@ -173,13 +173,13 @@ def _best_alpha(metric_by_unit: Array, scores: Array, hold_out: HoldOut) -> int:
     hold_out : HoldOut
         Metric and units.
     """
-    mean_gain = np.nan_to_num(hold_out.sign * nanmean(metric_by_unit), nan=-np.inf)
+    mean_gain = np.nan_to_num(hold_out.gain_sign * nanmean(metric_by_unit), nan=-np.inf)
     best = int(np.argmax(mean_gain))  # of equal ones the first, with the largest alpha
     if hold_out.metric.name == "disagreement" or not hold_out.data.graph.has_relevance:
         return best
     wrong_share = nanmean(hold_out.evaluate(scores, check_scoring("disagreement")))
     for k in range(metric_by_unit.shape[1]):
-        if is_worse(metric_by_unit[:, k], metric_by_unit[:, best], hold_out.sign):
+        if is_worse(metric_by_unit[:, k], metric_by_unit[:, best], hold_out.gain_sign):
             wrong_share[k] = np.nan  # not eligible
     if np.isnan(wrong_share).all():
         return best

@@ -81,7 +81,7 @@ def _median_squared_distance(scaled: Array, seed: int) -> float:
     median = float(np.median(distance_of_pairs))
     if median:
         return median
-    mean = float(distance_of_pairs.mean())
+    mean = float(distance_of_pairs.mean())  # most items are equal
     if mean:
         return mean
     return 1.0

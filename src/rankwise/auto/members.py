@@ -158,7 +158,7 @@ def _adapt(entry: CandidateMember, data: TrainingData) -> CandidateMember:
         if entry.scaling.with_log:
             scaling = LOG_STANDARD
         entry = entry._replace(scaling=scaling, ties="include")
-    if not data.has_scores:
+    if not data.has_scores:  # preferences have neither differences of scores nor ties
         entry = entry._replace(cost="magnitude", ties="include")
     has_values_and_words = data.views["wide"].shape[1] > data.views["dense"].shape[1]
     if has_values_and_words and entry.expansion != "rbf" and entry.scaling.has_standard:

@@ -21,7 +21,7 @@ from rankwise.auto.gradient_trees import GradientTrees, start_gradient_trees
 from rankwise.auto.item_comparisons import ItemComparisons
 from rankwise.auto.linear_comparisons import ComparisonDesign, fitted_rank_logistic
 from rankwise.auto.penalty_path import PenaltyPath
-from rankwise.auto.tree_rounds import select_rounds
+from rankwise.auto.tree_rounds import grow_to_least_held_out_loss
 
 HINGE_ALPHAS = 10.0 ** np.arange(-1, 4)
 STRENGTH_ALPHAS = 10.0 ** np.arange(-1, 2.5, 0.5)
@@ -89,23 +89,23 @@ def evaluate_item_trees(problem: ComparisonProblem) -> EvaluatedPairMember:
             differences = differences + held_out.covariates @ covariate_coef_of_folds[fold_number]
         return differences
 
-    rounds = select_rounds(trees_of_folds, held_out_differences, problem)
+    selected_trees = grow_to_least_held_out_loss(trees_of_folds, held_out_differences, problem)
 
     def train_on_all_comparisons() -> TrainedOrder:
         covariate_coef = covariate_effects(problem.comparisons)
         trees = start_trees(problem.comparisons, covariate_coef)
-        trees.add_trees(rounds.n_trees)
-        model = BoostedTrees(rounds.n_trees, categorical=cells.categorical)
-        model.store(trees.model, trees.n_trees, cells.all.shape[1])
+        trees.add_trees(selected_trees.n_trees)
+        model = BoostedTrees(selected_trees.n_trees, categorical=cells.categorical)
+        model.store_trees(trees.model, trees.n_trees, cells.all.shape[1])
         return TrainedOrder(model, "cells", covariate_coef)
 
     return EvaluatedPairMember(
         name="trees of items",
         is_order=True,
-        differences=rounds.differences,
+        differences=selected_trees.differences,
         min_upset_probability=0.0,
         train=train_on_all_comparisons,
-        n_trees=rounds.n_trees,
+        n_trees=selected_trees.n_trees,
     )
 
 

@@ -26,7 +26,7 @@ from rankwise.auto.pair_columns import (
 )
 from rankwise.auto.pair_models import JointPairs, PairTrees
 from rankwise.auto.penalty_path import PenaltyPath
-from rankwise.auto.tree_rounds import select_rounds
+from rankwise.auto.tree_rounds import grow_to_least_held_out_loss
 
 JOINT_ALPHAS = 10.0 ** np.arange(-1, 3)
 JOINT_UPSET_PROBABILITIES = (0.01, 0.03)  # beside the logistic link
@@ -108,25 +108,25 @@ def evaluate_pair_trees(problem: ComparisonProblem) -> EvaluatedPairMember:
         scores = trees_of_folds[fold_number].predict(held_out_rows[fold_number], first_tree)
         return difference_of_orders(scores)
 
-    rounds = select_rounds(trees_of_folds, held_out_differences, problem)
+    selected_trees = grow_to_least_held_out_loss(trees_of_folds, held_out_differences, problem)
 
     def train_on_all_comparisons() -> TrainedPairs:
         trees = start_pair_trees(cells, problem.comparisons)
-        trees.add_trees(rounds.n_trees)
+        trees.add_trees(selected_trees.n_trees)
         n_columns = held_out_rows[0].shape[1]
         categorical = pair_categorical(cells, problem.comparisons)
-        stored_trees = BoostedTrees(rounds.n_trees, categorical=categorical)
+        stored_trees = BoostedTrees(selected_trees.n_trees, categorical=categorical)
         model = PairTrees()
-        model.trees_ = stored_trees.store(trees.model, trees.n_trees, n_columns)
+        model.trees_ = stored_trees.store_trees(trees.model, trees.n_trees, n_columns)
         return TrainedPairs(model)
 
     return EvaluatedPairMember(
         name="trees of pairs",
         is_order=False,
-        differences=rounds.differences,
+        differences=selected_trees.differences,
         min_upset_probability=0.0,
         train=train_on_all_comparisons,
-        n_trees=rounds.n_trees,
+        n_trees=selected_trees.n_trees,
     )
 
 

@@ -37,6 +37,7 @@ def is_worse(metric: Array, metric_of_rival: Array, sign: float, n_errors: float
     n_errors : float, default=1.0
         Number of standard errors of the mean difference.
     """
+    # worse: the mean gain is below zero by more than n_errors standard errors
     gain = sign * (metric - metric_of_rival)
     gain = gain[~np.isnan(gain)]
     if len(gain) < 2:
@@ -51,7 +52,7 @@ class Stack:
 
     Attributes
     ----------
-    how : {"stack", "mean", "best"}
+    kind : {"stack", "mean", "best"}
         Kind of combination.
     weights : ndarray of shape (n_members,)
         Weights of the scores of the members, each scaled in its group.
@@ -61,7 +62,7 @@ class Stack:
         Why this kind, if another one was requested.
     """
 
-    how: str
+    kind: str
     weights: Array
     metric_by_unit: Array
     note: str = ""
@@ -174,14 +175,14 @@ class Stacking:
         Their held-out scores, and the metric in each unit.
     hold_out : HoldOut
         What was held out, and the metric.
-    how : {"stack", "mean", "best"}
+    kind : {"stack", "mean", "best"}
         How they are combined; a stack is replaced by what is clearly better on held-out data.
     """
 
-    def __init__(self, members: Sequence[EvaluatedMember], hold_out: HoldOut, how: str) -> None:
+    def __init__(self, members: Sequence[EvaluatedMember], hold_out: HoldOut, kind: str) -> None:
         held_out_scores = np.stack([member.scores for member in members], axis=1)
         self._hold_out = hold_out
-        self._how = how
+        self._requested_kind = kind
         self._metric_of_members = np.stack([member.metric_by_unit for member in members], axis=1)
         self._scaled_scores = hold_out.scale_in_units(held_out_scores)
         self.n_units = len(self._metric_of_members)
@@ -194,7 +195,7 @@ class Stacking:
     def _has_stack(self) -> bool:
         """Whether members are stacked; weights from few items are noise."""
         n_items, n_members = self._scaled_scores.shape
-        return self._how == "stack" and n_members > 1 and n_items >= LEAST_FOR_STACK
+        return self._requested_kind == "stack" and n_members > 1 and n_items >= LEAST_FOR_STACK
 
     def combine(self, drawn: NDArray[np.intp] | None = None) -> Stack:
         """Select and weight the members by units, which may be drawn several times; all by default.
@@ -240,15 +241,15 @@ class Stacking:
     def _best_or_mean(self, drawn: Indices) -> Stack:
         """The best member in the drawn units, or the mean of the best members."""
         n_items, n_members = self._scaled_scores.shape
-        mean_gain = self._hold_out.sign * nanmean(self._metric_of_members[drawn])
+        mean_gain = self._hold_out.gain_sign * nanmean(self._metric_of_members[drawn])
         best_first = np.argsort(-np.nan_to_num(mean_gain, nan=-np.inf), kind="stable")
-        if self._how == "best" or n_members == 1:
+        if self._requested_kind == "best" or n_members == 1:
             return self._single_member(best_first[0])
         averaged = best_first[:N_AVERAGED]  # numbers of the members in the mean
         weights = np.bincount(averaged, minlength=n_members) / len(averaged)
         metric_by_unit = self._hold_out.evaluate(self._scaled_scores @ weights)
         note = ""
-        if self._how == "stack":
+        if self._requested_kind == "stack":
             note = (
                 "the mean of the best members replaces the stack: "
                 f"{n_items} items are too few for its weights"
@@ -332,7 +333,7 @@ class Stacking:
         mean_of_drawn : ndarray of shape (n_criteria + n_members,)
             Its mean over units.
         """
-        sign = self._hold_out.sign
+        sign = self._hold_out.gain_sign
         n_stacks = len(weights)  # columns of the metric: stacks first, then members
         mean_gain = np.nan_to_num(sign * mean_of_drawn, nan=-np.inf)
         best_stack = int(np.argmax(mean_gain[:n_stacks]))

@@ -26,11 +26,11 @@ class TimeBudget:
     def __init__(self, limit: float | None, start: float) -> None:
         self._start = start
         self._end = np.inf
-        self._pace = 1.0
+        self._pace = 1.0  # seconds that work takes per expected second
         if limit is not None:
             self._end = start + limit
             self._pace = measure_pace()
-        self._reserved: dict[str, float] = {}
+        self._reserved: dict[str, float] = {}  # seconds to train each member at the end
         self._lock = threading.Lock()
 
     @property

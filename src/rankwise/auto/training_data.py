@@ -108,8 +108,9 @@ class TrainingData:
         target: TrainingTarget = Preferences(graph)
         if isinstance(self.target, Relevance):
             target = self.target.take(rows)
-        selected = {id(X): X[rows] for X in self.views.values()}  # of the same array once
-        views = {name: selected[id(X)] for name, X in self.views.items()}
+        # views that are the same array stay the same array
+        rows_of_array = {id(X): X[rows] for X in self.views.values()}
+        views = {name: rows_of_array[id(X)] for name, X in self.views.items()}
         return TrainingData(views, target, self.labels(rows), graph, self.trees)
 
     def sample(self, n_sample: int, rng: np.random.Generator) -> Indices:
@@ -122,7 +123,7 @@ class TrainingData:
         sizes = np.bincount(group_of_item)[shuffled_groups]
         n_items_until_group = np.cumsum(sizes)
         n_whole_groups = np.searchsorted(n_items_until_group, n_sample, side="right")
-        n_groups = max(LIST_FOLDS, n_whole_groups)
+        n_groups = max(LIST_FOLDS, n_whole_groups)  # at least one for each fold
         rows = np.flatnonzero(np.isin(group_of_item, shuffled_groups[:n_groups]))
         if len(rows) <= 2 * n_sample:
             return rows
@@ -156,18 +157,19 @@ def read_training_data(
             "different scores; check y and groups."
         )
     _, group_labels, _ = unpack_target(y, groups)
-    codes = None
-    if group_labels is not None:
-        codes = target.groups.codes
+    group_codes = None
+    if group_labels is not None:  # else all items are one list
+        group_codes = target.groups.codes
     if trees is None:
         trees = TreeFeatures()
     relevance = replace(target, y=graph.y)
-    return TrainingData(views, relevance, codes, graph, trees)
+    return TrainingData(views, relevance, group_codes, graph, trees)
 
 
 def _data_of_graph(views: dict[str, Any], graph: PreferenceGraph) -> TrainingData:
     """Training data of a preference graph, of which items can be held out."""
     if not graph.has_relevance:
+        # components: items that preferences connect, which must be held out together
         weight_of_component = np.bincount(graph.components, graph.degrees)
         if weight_of_component.max() > weight_of_component.sum() / 2:
             raise ValueError(
@@ -175,10 +177,10 @@ def _data_of_graph(views: dict[str, Any], graph: PreferenceGraph) -> TrainingDat
                 "out. RankRLSCV holds out single preferences, and folds of items with survival "
                 "times."
             )
-    codes = None
+    group_codes = None
     if graph.has_relevance and graph.n_groups > 1:
-        codes = graph.groups
-    return TrainingData(views, Preferences(graph), codes, graph)
+        group_codes = graph.groups
+    return TrainingData(views, Preferences(graph), group_codes, graph)
 
 
 @dataclass(eq=False)
@@ -236,7 +238,7 @@ class HoldOut:
         return np.asarray(number_of_unit, dtype=np.intp)
 
     @cached_property
-    def sign(self) -> float:
+    def gain_sign(self) -> float:
         """1 if larger values of the metric are better, else −1."""
         if self.metric.greater_is_better:
             return 1.0
@@ -282,10 +284,12 @@ class HoldOut:
 
     def scale_in_units(self, scores: Array) -> Array:
         """Columns of held-out scores with mean 0 and standard deviation 1 in each unit."""
-        codes = self.unit_of_item
+        group_codes = self.unit_of_item
         if not self.graph.has_relevance and self.data.groups is None:
-            codes = np.zeros(len(scores), dtype=np.intp)  # explicit preferences join all items
-        return np.asarray(scale_in_groups(scores, codes))
+            group_codes = np.zeros(
+                len(scores), dtype=np.intp
+            )  # explicit preferences join all items
+        return np.asarray(scale_in_groups(scores, group_codes))
 
 
 def _hold_out_metric(data: TrainingData, scoring: Any) -> Metric:

@@ -67,6 +67,7 @@ class TreeFeatures(TransformerMixin, BaseEstimator):
 
     def categorical(self, n_columns: int) -> tuple[int, ...]:
         """Numbers of the columns of codes, for X with this number of columns."""
+        # columns: numbers, codes, and one for each value of the categories and word of the texts
         n_cells = n_columns - sum(self.sizes)
         return tuple(range(n_cells - self.n_codes, n_cells))
 
@@ -119,7 +120,7 @@ class TreeFeatures(TransformerMixin, BaseEstimator):
                 fitted = _fit_column(values_and_words[:, indicators], targets, fold)
                 self.value_coef_[indicators] = fitted.coef
                 column_scores[:, k] = fitted.out_of_fold_scores
-        return self._join(X, rows, groups, column_scores)
+        return self._join_features(X, rows, groups, column_scores)
 
     def transform(self, X: Any, groups: ArrayLike | None = None) -> NDArray[np.float32]:
         """Features of new items; see `fit_transform`."""
@@ -131,7 +132,7 @@ class TreeFeatures(TransformerMixin, BaseEstimator):
             for indicators in self._value_slices()
         ]
         every_row = np.arange(X.shape[0])
-        return self._join(X, every_row, groups, np.array(column_scores).T)
+        return self._join_features(X, every_row, groups, np.array(column_scores).T)
 
     def _validate(self, X: Any, *, reset: bool) -> Any:
         return validate_X(self, X, accept_sparse="csr", reset=reset, ensure_all_finite="allow-nan")
@@ -149,7 +150,7 @@ class TreeFeatures(TransformerMixin, BaseEstimator):
             start += size
         return slices
 
-    def _join(
+    def _join_features(
         self, X: Any, rows: Indices, groups: Any, column_scores: Array
     ) -> NDArray[np.float32]:
         """Cells, numbers scaled in groups, and scores of columns, computed block by block."""

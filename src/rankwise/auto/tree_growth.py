@@ -29,6 +29,7 @@ def rank_targets(graph: ScoreGraph) -> Array:
     weights = graph.item_weights
     if weights is None:
         weights = np.ones(graph.n_items)
+    # target of an item: share of its group that is ranked below it minus share above, −1 to 1
     sign_graph = ScoreGraph(graph.y, graph.groups, cost="sign", sample_weight=weights)
     divergence = sign_graph.divergence  # weight × (weight of items below − above)
     weight_of_group = np.bincount(graph.groups, weights)[graph.groups]

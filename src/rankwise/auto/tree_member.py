@@ -40,18 +40,18 @@ class TreePlan(NamedTuple):
         Held-out items, numbers in the data of the hold-out.
     train_share : float
         Share of the groups that the trees are trained on.
-    refit_time : float
+    relative_refit_time : float
         Time of the refit relative to the evaluation; 0 if the evaluated trees are the member.
     """
 
     folds: Folds
     train_share: float
-    refit_time: float
+    relative_refit_time: float
 
     @property
     def is_final(self) -> bool:
         """Whether the evaluated trees are the member."""
-        return self.refit_time == 0.0
+        return self.relative_refit_time == 0.0
 
 
 class GrowingFold(NamedTuple):
@@ -93,13 +93,14 @@ def evaluate_trees(hold_out: HoldOut, seconds: float, pace: float) -> EvaluatedM
     categorical = all_data.trees.categorical(n_columns)
     plan = plan_trees(hold_out, seconds, pace)
     folds = _make_folds(hold_out, plan)
-    seconds_of_evaluation = seconds / (1 + plan.refit_time)
-    grown = _grow_in_stages(folds, hold_out, categorical, start, seconds_of_evaluation)
+    # leave time for the refit on all items, which takes relative_refit_time evaluations
+    evaluation_seconds = seconds / (1 + plan.relative_refit_time)
+    grown = _grow_in_stages(folds, hold_out, categorical, start, evaluation_seconds)
 
     trees = BoostedTrees(grown.n_trees, categorical=categorical)
-    if plan.is_final:
+    if plan.is_final:  # the evaluated trees are the member
         (fold,) = folds
-        trees.store(grown.first_model, grown.n_trees, fold.R.shape[1])
+        trees.store_trees(grown.first_model, grown.n_trees, fold.R.shape[1])
         train = partial(Pipeline, as_pipeline([fold.step], trees).steps)
     else:
         train = partial(fit_trees, trees, all_data)
@@ -123,10 +124,11 @@ def plan_trees(hold_out: HoldOut, seconds: float, pace: float) -> TreePlan:
     n_train = n_items - n_held_out
     first_tree_seconds = pace * FIRST_TREE_SECONDS * n_columns * n_train
     train_share = seconds / first_tree_seconds
-    refit_time = REFIT_TIME_AFTER_SAMPLE
+    relative_refit_time = REFIT_TIME_AFTER_SAMPLE
+    # no time for a refit, or trees that have seen nearly all items: keep these trees
     if train_share < 1 or n_held_out <= SEEN_TREE_SHARE * n_items:
-        refit_time = 0.0
-    return TreePlan([np.arange(n_held_out)], train_share, refit_time)
+        relative_refit_time = 0.0
+    return TreePlan([np.arange(n_held_out)], train_share, relative_refit_time)
 
 
 def fit_trees(trees: BoostedTrees, data: TrainingData) -> Pipeline:
@@ -186,13 +188,13 @@ def _grow_in_stages(
         Time for the evaluation.
     """
     disagreement = check_scoring("disagreement")
-    n_cells = sum(fold.R.size for fold in folds)
+    n_entries = sum(fold.R.size for fold in folds)
     models: list[Any] = [None] * len(folds)
     least_wrong = np.inf
     best_n_trees = 0
     best_scores = np.zeros(hold_out.graph.n_items)
     for n_trees in STAGES:
-        if n_trees > USUAL_TREES and n_trees * n_cells > MAX_WORK:
+        if n_trees > USUAL_TREES and n_trees * n_entries > MAX_WORK:
             break
         scores = np.empty(hold_out.graph.n_items)
         for k, fold in enumerate(folds):

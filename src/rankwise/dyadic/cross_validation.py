@@ -310,9 +310,7 @@ def _fill_scores_of_refits(
         return
 
     column_basis_values = np.asarray(problem.columns.basis_values_at(scored_columns, train_columns))
-    if (
-        not problem.loss.cells_are_one_list
-    ):  # scores are centered at their mean over the training columns
+    if not problem.loss.cells_are_one_list:  # center scores at their mean over training columns
         train_basis_values = np.asarray(
             problem.columns.basis_values_at(train_columns, train_columns)
         )

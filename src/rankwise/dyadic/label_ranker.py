@@ -458,7 +458,7 @@ class LabelRanker(KernelModel):
             features.matrix,
             has_constant=self.fit_intercept,
             weight=weight,
-            is_decomposed=features.method != "iterative",
+            is_decomposed=features.method != "iterative",  # else there are too many features
         )
 
     def _fit_to_task(self, task: LabelTask) -> Self:

@@ -482,7 +482,7 @@ def _total_spread(
     """Sum of the variances above rounding, or of the mean squares if there is none."""
     is_constant_up_to_rounding = variances <= relative_rounding * mean_squares
     variances = np.where(is_constant_up_to_rounding, 0.0, variances)
-    total = variances.sum()
+    total = variances.sum()  # mean squared distance of the items from their mean
     if not variances.any():  # all items are equal
         total = mean_squares.sum()
     if is_centered:  # the mean squared distance in a pair is twice the unbiased variance
