@@ -509,7 +509,7 @@ def many(monkeypatch):
 def test_of_many_items_whole_groups_are_judged_and_all_are_trained_on(many):
     X, y, groups = many
     model = AutoRanker(n_resamples=0).fit(X, y, groups)
-    sample = checked_data(X, y, groups).sample(120, np.random.default_rng(0))
+    sample = checked_data(X, y, groups).sample_rows(120, np.random.default_rng(0))
     assert model.held_out_scores_.shape == (120, 11)
     assert "chosen on 120 of 600 items" in model.notes_[-1]
     assert sorted(np.bincount(groups[sample])[np.unique(groups[sample])]) == [10] * 12
@@ -533,7 +533,7 @@ def test_trees_judged_on_few_of_many_items_have_seen_all_others(many, monkeypatc
     for module in (expected_time, tree_member):
         monkeypatch.setattr(module, "SEEN_TREE_SHARE", 0.2)
     model = AutoRanker(["trees"], n_resamples=0).fit(X, y, groups)
-    sample = checked_data(X, y, groups).sample(120, np.random.default_rng(0))
+    sample = checked_data(X, y, groups).sample_rows(120, np.random.default_rng(0))
     others = np.setdiff1d(np.arange(600), sample)
     R = transform_items(model.estimators_[0], X, groups)
     n_trees = int(model.members_[0]["note"].split()[0])
@@ -694,7 +694,7 @@ def test_a_stack_that_is_clearly_worse_gives_way_and_says_so(data, monkeypatch):
     def reverse_the_order(combiner, counts):
         proposed = propose_weights(combiner, counts)
         return ProposedWeights(
-            np.full_like(proposed.weights, -1.0), np.full_like(proposed.weights_without, -1.0)
+            np.full_like(proposed.weights, -1.0), np.full_like(proposed.weights_without_unit, -1.0)
         )
 
     monkeypatch.setattr(Stacking, "_propose_weights", reverse_the_order)

@@ -329,7 +329,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
         check_is_fitted(self)
         if self.comparison_ is not None:
             items = read_items_to_predict(X, self.item_id_)
-            return self._scores_with_strengths(self._transform(items.X), items.names)
+            return self._scores_of_order(self._transform(items.X), items.names)
         return self._score(self._transform(without_group_columns(self, X)), groups)
 
     @single_threaded
@@ -365,7 +365,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
         items = read_items_to_predict(X, self.item_id_)
         views = self._transform(items.X)
         pairs = read_pairs_of_rows(a, b, views["dense"].shape[0])
-        scores = self._scores_with_strengths(views, items.names)
+        scores = self._scores_of_order(views, items.names)
         if covariates is None:
             covariates = {}
         probability = model.win_probability(views, scores, items.names, pairs.sides, covariates)
@@ -391,10 +391,8 @@ class AutoRanker(RankerMixin, BaseEstimator):
         check_is_fitted(self)
         model = self._require_comparison_model("win_share")
         items = read_items_to_predict(X, self.item_id_)
-        # the field: a sample of the training items, which are the opponents
-        return model.mean_probability_against_field(
-            self._transform(items.X), self._sum_of_member_scores
-        )
+        # the mean over opponents, which are a sample of the training items
+        return model.mean_probability_to_win(self._transform(items.X), self._sum_member_scores)
 
     def rescale(self, factor: float) -> None:
         """Multiply all scores of a model of scored items by a positive factor.
@@ -433,11 +431,11 @@ class AutoRanker(RankerMixin, BaseEstimator):
         """
         if self.table_ is None:
             return np.zeros(0)
-        made_up_rows = self.table_.probe()
-        views = views_of_table(made_up_rows, self.kept_values_)
+        # the scores of two rows of missing values
+        views = views_of_table(self.table_.probe(), self.kept_values_)
         if self.comparison_ is None:
             return self._score(views, groups=[0, 0])
-        scores = self._scores_with_strengths(views, names=None)
+        scores = self._scores_of_order(views, names=None)
         first_against_second = np.array([0]), np.array([1])
         probability = self.comparison_.win_probability(
             views, scores, names=None, sides=first_against_second, covariates={}
@@ -453,15 +451,13 @@ class AutoRanker(RankerMixin, BaseEstimator):
             )
         return self.comparison_
 
-    def _sum_of_member_scores(self, views: dict[str, Any]) -> Array:
+    def _sum_member_scores(self, views: dict[str, Any]) -> Array:
         """Scores of the order of a model of comparisons, without strengths of known items."""
         return np.asarray(self._member_scores(views, groups=None).sum(axis=1))
 
-    def _scores_with_strengths(
-        self, views: dict[str, Any], names: NDArray[np.str_] | None
-    ) -> Array:
+    def _scores_of_order(self, views: dict[str, Any], names: NDArray[np.str_] | None) -> Array:
         """Scores of the order of a model of comparisons."""
-        scores = self._sum_of_member_scores(views)
+        scores = self._sum_member_scores(views)
         model = self._require_comparison_model("predict")
         return scores + model.strengths_by_name(names, len(scores), model.order_strengths_)
 
@@ -620,12 +616,11 @@ class AutoRanker(RankerMixin, BaseEstimator):
         self.weights_ = np.array([trained.weights[name] for name in in_use])
         self.combine_ = trained.stack.kind
         self.score_ = float(nanmean(trained.stack.metric_by_unit))
-        metric_of_members = np.stack(
-            [member.metric_by_unit for member in evaluated.values()], axis=1
-        )
+        members = evaluated.values()
+        metric_of_members = np.stack([member.metric_by_unit for member in members], axis=1)
         mean_gain = hold_out.gain_sign * nanmean(metric_of_members)
         self.best_member_ = list(evaluated)[int(np.argmax(mean_gain))]
-        self.held_out_scores_ = np.stack([member.scores for member in evaluated.values()], axis=1)
+        self.held_out_scores_ = np.stack([member.scores for member in members], axis=1)
         for row in self.members_:
             if row["name"] in trained.weights:
                 row["weight"] = trained.weights[row["name"]]

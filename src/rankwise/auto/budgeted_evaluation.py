@@ -99,7 +99,7 @@ def plan_hold_out(
     while True:  # halve the sample until there is time for it
         rows = None  # all of them
         if n_sample < n_items:
-            rows = data.sample(n_sample, rng)
+            rows = data.sample_rows(n_sample, rng)
         hold_out = HoldOut.of(data, scoring, rows)
         expected = expected_seconds(first_member, hold_out)
         is_affordable = budget.affords(expected.total, FIRST_SHARE)

@@ -81,15 +81,14 @@ def as_log_odds(differences: Array, min_upset_probability: float) -> Array:
 
 def log_losses(differences: Array, first_win_share: Array, min_upset_probability: float) -> Array:
     """Log loss of each comparison."""
+    # cross-entropy of the share of wins of the first item and its probability
     if min_upset_probability == 0:  # log(1 + exp(s)) − share s, without overflow
         losses: Array = np.logaddexp(0.0, differences) - first_win_share * differences
         return losses
-    first_wins = np.clip(
-        win_probability(differences, min_upset_probability), LEAST_PROBABILITY, None
-    )
-    second_wins = np.clip(
-        win_probability(-differences, min_upset_probability), LEAST_PROBABILITY, None
-    )
+    first_wins = win_probability(differences, min_upset_probability)
+    second_wins = win_probability(-differences, min_upset_probability)
+    first_wins = np.clip(first_wins, LEAST_PROBABILITY, None)
+    second_wins = np.clip(second_wins, LEAST_PROBABILITY, None)
     return np.asarray(-xlogy(first_win_share, first_wins) - xlogy(1 - first_win_share, second_wins))
 
 

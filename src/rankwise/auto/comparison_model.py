@@ -131,7 +131,7 @@ class ComparisonModel(BaseEstimator):
         mean_log_odds = np.asarray(sum(log_odds)) / len(log_odds)
         return win_probability(mean_log_odds, min_upset_probability=0.0)
 
-    def mean_probability_against_field(
+    def mean_probability_to_win(
         self, views: dict[str, Any], order_scores: Callable[[dict[str, Any]], Array]
     ) -> Array:
         """Mean probability of each item to beat the items of `field_`.

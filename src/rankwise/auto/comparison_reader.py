@@ -137,6 +137,7 @@ def _read_graph(graph: PairGraph, items: NamedItems) -> ReadComparisons:
     """
     covariates = ComparisonCovariates().fit({}, has_side=False)
     encoded_covariates = covariates.transform({}, graph.n_pairs)
+    # items of one unit are held out together: those of one group, or of one name
     if graph.item_groups is not None:
         unit_of_item = graph.item_groups.codes
     elif items.names_are_lasting and items.names is not None:

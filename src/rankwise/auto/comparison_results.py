@@ -123,7 +123,7 @@ def explanation(table: list[ResultRow], explained: dict[str, float], uses_pairs:
 def estimate_error(
     hold_out: HeldOutComparisons,
     losses: HeldOutLosses,
-    resampled: HeldOutLosses | None,
+    out_of_bag_losses: HeldOutLosses | None,
     uses_pairs: bool,
 ) -> dict[str, float]:
     """Share of wrong comparisons of new items, with an interval.
@@ -137,13 +137,15 @@ def estimate_error(
     if wrong_share is None:
         return {}
     optimism = 0.0
-    if resampled is not None:
-        is_wrong_out_of_bag = resampled.wrong_shares(uses_pairs)
+    if out_of_bag_losses is not None:
+        is_wrong_out_of_bag = out_of_bag_losses.wrong_shares(uses_pairs)
         is_evaluated = most_novel.rows & ~np.isnan(is_wrong_out_of_bag)
-        out_of_bag = mean_over_rows(is_wrong_out_of_bag, hold_out, is_evaluated)
-        in_sample = mean_over_rows(is_wrong, hold_out, is_evaluated)
-        if out_of_bag is not None and in_sample is not None:  # the truth is between them
-            optimism = (out_of_bag.mean - in_sample.mean) / 2
+        wrong_share_out_of_bag = mean_over_rows(is_wrong_out_of_bag, hold_out, is_evaluated)
+        wrong_share_in_sample = mean_over_rows(is_wrong, hold_out, is_evaluated)
+        if (
+            wrong_share_out_of_bag is not None and wrong_share_in_sample is not None
+        ):  # the truth is between them
+            optimism = (wrong_share_out_of_bag.mean - wrong_share_in_sample.mean) / 2
     return {
         "score": wrong_share.mean + optimism,
         "low": max(0.0, wrong_share.low + optimism),

@@ -82,9 +82,8 @@ class ComparisonStacks:
     ) -> ComparisonStacks:
         """Fit both stacks to the held-out comparisons."""
         order_members = [member for member in members if member.is_order]
-        pair_members = [
-            member for member in members if member.min_upset_probability == 0
-        ]  # orders, too
+        # members of the stack of log odds: models of pairs, and orders with the logistic link
+        pair_members = [member for member in members if member.min_upset_probability == 0]
         if not order_members or not pair_members:
             raise ValueError("members must have an order, and a member that is not capped.")
         columns = StackColumns.of(order_members, pair_members)

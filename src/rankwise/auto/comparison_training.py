@@ -98,7 +98,7 @@ def train_stacks(stacks: ComparisonStacks, *, n_names: int, n_covariates: int) -
     n_covariates : int
         Number of covariates.
     """
-    trained: dict[str, TrainedPairMember] = {}
+    trained: dict[str, TrainedPairMember] = {}  # a member of both stacks is trained once
 
     def train(member: EvaluatedPairMember) -> TrainedPairMember:
         if member.name not in trained:
@@ -142,7 +142,7 @@ def _weighted_members(
 def _with_scaled_scores(ranker: Any, factor: float) -> Any:
     """A copy of a linear model or of trees, with scores times a factor."""
     scaled = copy.deepcopy(ranker)
-    if isinstance(scaled, BoostedTrees):
+    if isinstance(scaled, BoostedTrees):  # value_: contributions of the leaves
         scaled.value_ = factor * scaled.value_
     elif isinstance(scaled, Pipeline):
         linear_model = scaled[-1]

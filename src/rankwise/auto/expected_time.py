@@ -47,7 +47,7 @@ def expected_seconds(member: Any, hold_out: HoldOut) -> ExpectedSeconds:
     """Expected time of an entry of the menu or of any ranker."""
     n_all = hold_out.all_data.graph.n_items
     n_evaluated = hold_out.graph.n_items
-    if not isinstance(member, CandidateMember):
+    if not isinstance(member, CandidateMember):  # not ours: assumed, in proportion to the items
         training = FOREIGN_SECONDS * n_all / n_evaluated / (FOREIGN_FOLDS - 1)
         return ExpectedSeconds(FOREIGN_SECONDS, training)
     if member.is_trees:

@@ -40,26 +40,28 @@ class LogOddsStack:
     weights: Array
     min_upset_probability: float
 
-    def losses(self, columns: Array, first_win_share: Array) -> Array:
+    def losses(self, member_differences: Array, first_win_share: Array) -> Array:
         """Log loss of each comparison, from one column of differences per member."""
-        return log_losses(columns @ self.factors, first_win_share, self.min_upset_probability)
+        return log_losses(
+            member_differences @ self.factors, first_win_share, self.min_upset_probability
+        )
 
-    def wrong_shares(self, columns: Array, first_win_share: Array) -> Array:
+    def wrong_shares(self, member_differences: Array, first_win_share: Array) -> Array:
         """1 for each comparison with the wrong winner; see `wrong_shares`."""
-        return wrong_shares(columns @ self.factors, first_win_share)
+        return wrong_shares(member_differences @ self.factors, first_win_share)
 
 
-def fit_order_stack(columns: Array, outcomes: Outcomes) -> LogOddsStack:
+def fit_order_stack(member_differences: Array, outcomes: Outcomes) -> LogOddsStack:
     """The stack with the probability of an upset that has the smallest loss."""
     stacks = [
-        fit_stack(columns, outcomes, min_upset_probability)
+        fit_stack(member_differences, outcomes, min_upset_probability)
         for min_upset_probability in ORDER_UPSET_PROBABILITIES
     ]
-    return min(stacks, key=lambda stack: _total_loss(stack, columns, outcomes))
+    return min(stacks, key=lambda stack: _total_loss(stack, member_differences, outcomes))
 
 
 def fit_stack(
-    columns: Array, outcomes: Outcomes, min_upset_probability: float = 0.0
+    member_differences: Array, outcomes: Outcomes, min_upset_probability: float = 0.0
 ) -> LogOddsStack:
     """Temperature of each member alone, then weights of 0 or more, without an intercept.
 
@@ -67,32 +69,37 @@ def fit_stack(
 
     Parameters
     ----------
-    columns : ndarray of shape (n_comparisons, n_members)
+    member_differences : ndarray of shape (n_comparisons, n_members)
         Held-out differences of the members.
     outcomes : Outcomes
         Results of the comparisons.
     min_upset_probability : float, default=0.0
         The c of the link.
     """
+    # calibrate each member: a factor turns its differences into log odds
     temperatures = np.array(
-        [_temperature(column, outcomes, min_upset_probability) for column in columns.T]
+        [
+            _temperature(differences, outcomes, min_upset_probability)
+            for differences in member_differences.T
+        ]
     )
-    log_odds = columns * temperatures  # of each member
-    n_members = columns.shape[1]
+    member_log_odds = member_differences * temperatures
+    n_members = member_differences.shape[1]
     mean_weight = 1.0 / n_members
 
     # ridge to the mean weight: the information of `SHRINKAGE` average comparisons about each weight
-    mean_log_odds = log_odds.mean(axis=1)
+    mean_log_odds = member_log_odds.mean(axis=1)
     information = link_derivatives(mean_log_odds, outcomes, min_upset_probability).information
-    information_about_weights = information @ log_odds**2
+    information_about_weights = information @ member_log_odds**2
     penalty = SHRINKAGE * information_about_weights / outcomes.weight.sum()
 
     def loss_and_gradient(weights: Array) -> tuple[float, Array]:
-        stacked = log_odds @ weights
+        stacked_log_odds = member_log_odds @ weights
         departure = weights - mean_weight
-        losses = log_losses(stacked, outcomes.first_win_share, min_upset_probability)
+        losses = log_losses(stacked_log_odds, outcomes.first_win_share, min_upset_probability)
         loss = outcomes.weight @ losses + penalty @ departure**2 / 2
-        gradient = log_odds.T @ link_derivatives(stacked, outcomes, min_upset_probability).gradient
+        derivatives = link_derivatives(stacked_log_odds, outcomes, min_upset_probability)
+        gradient = member_log_odds.T @ derivatives.gradient
         return float(loss), gradient + penalty * departure
 
     start = np.full(n_members, mean_weight)
@@ -111,16 +118,15 @@ def _temperature(differences: Array, outcomes: Outcomes, min_upset_probability: 
 
     def loss(log_factor: float) -> float:
         log_odds = np.exp(log_factor) / root_mean_square * differences
-        return float(
-            outcomes.weight @ log_losses(log_odds, outcomes.first_win_share, min_upset_probability)
-        )
+        losses = log_losses(log_odds, outcomes.first_win_share, min_upset_probability)
+        return float(outcomes.weight @ losses)
 
     result = minimize_scalar(loss, bounds=LOG_TEMPERATURES, method="bounded")
     return float(np.exp(result.x) / root_mean_square)
 
 
-def _total_loss(stack: LogOddsStack, columns: Array, outcomes: Outcomes) -> float:
-    return float(outcomes.weight @ stack.losses(columns, outcomes.first_win_share))
+def _total_loss(stack: LogOddsStack, member_differences: Array, outcomes: Outcomes) -> float:
+    return float(outcomes.weight @ stack.losses(member_differences, outcomes.first_win_share))
 
 
 class Resample(NamedTuple):
@@ -150,6 +156,7 @@ def resample_items(hold_out: HeldOutComparisons, rng: np.random.Generator) -> Re
     draws_of_unit = np.bincount(drawn_units, minlength=n_units)
     draws_of_first = draws_of_unit[unit_of_item[comparisons.first]]
     draws_of_second = draws_of_unit[unit_of_item[comparisons.second]]
+    # a comparison counts as often as the pair of its items was drawn
     n_draws = draws_of_first * draws_of_second
     drawn = np.flatnonzero(n_draws)
     not_drawn = np.flatnonzero((draws_of_first == 0) & (draws_of_second == 0))

@@ -71,9 +71,10 @@ def _fit_by_sums(
     X = data.views[entry.view]
     group_of_item = data.graph.groups
     is_one_list = not group_of_item.any()
+    # fit from sums over blocks of items, so that not all features are in memory
     sums = SufficientStatistics(cost=entry.cost, ties=entry.ties)
     for block_number, rows in enumerate(blocks_of_groups(group_of_item, BLOCK_ITEMS)):
-        features = _transform(steps, X[rows], data.labels(rows))
+        features = _transform(steps, X[rows], data.group_labels(rows))
         labels = group_of_item[rows]
         if is_one_list:  # items are compared inside their block, which is spread over the list
             labels = np.full(len(rows), block_number)
@@ -211,7 +212,7 @@ def _refit_scores(ranker: Any, hold_out: HoldOut) -> Array:
     for held_out_rows in hold_out.group_folds(FOREIGN_FOLDS):
         train_rows = np.setdiff1d(np.arange(n_items), held_out_rows)
         model = fit_any(ranker, data.subset(train_rows))
-        groups = data.labels(held_out_rows)
+        groups = data.group_labels(held_out_rows)
         scores[held_out_rows] = predict_items(model, data.X[held_out_rows], groups)
     if not np.isfinite(scores).all():
         raise ValueError("its scores are not finite")

@@ -103,7 +103,7 @@ def candidate_members(data: TrainingData) -> list[CandidateMember]:
     Trees require scores and many items. Sparse features stay sparse, so they have neither hinges
     nor trees.
     """
-    adapted = [_adapt(entry, data) for entry in CANDIDATE_MEMBERS]
+    adapted = [_adapt_to_data(entry, data) for entry in CANDIDATE_MEMBERS]
     applicable = [entry for entry in adapted if _is_applicable(entry, data)]
     return list(dict.fromkeys(applicable))  # equal entries once
 
@@ -144,7 +144,7 @@ def n_knots(n_columns: int) -> int:
     return max(1, min(MAX_KNOTS, n_affordable))
 
 
-def _adapt(entry: CandidateMember, data: TrainingData) -> CandidateMember:
+def _adapt_to_data(entry: CandidateMember, data: TrainingData) -> CandidateMember:
     """The entry without what has no effect on these data.
 
     Without groups there is no scaling in groups, and ties are few. Explicit preferences have their
@@ -153,7 +153,7 @@ def _adapt(entry: CandidateMember, data: TrainingData) -> CandidateMember:
     """
     if entry.is_trees:
         return entry
-    if data.groups is None:
+    if data.groups is None:  # one list: scale all items together
         scaling = STANDARD
         if entry.scaling.with_log:
             scaling = LOG_STANDARD

@@ -75,12 +75,12 @@ class ProposedWeights(NamedTuple):
     ----------
     weights : ndarray of shape (n_draws, n_criteria, n_members)
         Weights from all drawn units; those that count pairs are the first.
-    weights_without : ndarray of shape (n_draws, n_criteria, n_units, n_members)
+    weights_without_unit : ndarray of shape (n_draws, n_criteria, n_units, n_members)
         The same without each unit.
     """
 
     weights: Array
-    weights_without: Array
+    weights_without_unit: Array
 
 
 class UnitNormalEquations(NamedTuple):
@@ -265,7 +265,7 @@ class Stacking:
         """The stack, or the best member if that is clearly better, for each draw of units."""
         draws_of_units = [np.bincount(drawn, minlength=self.n_units) for drawn in draws]
         proposed = self._propose_weights(np.stack(draws_of_units))
-        metric = self._metric_of_candidates(proposed.weights_without)
+        metric = self._metric_of_candidates(proposed.weights_without_unit)
 
         # candidates are compared on the drawn units, (n_drawn, n_draws, n_candidates)
         drawn_units = np.stack(draws, axis=1)[:, :, None]
@@ -276,12 +276,12 @@ class Stacking:
                 weights, metric[:, k], metric_of_drawn[:, k], mean_of_drawn[k]
             )
 
-    def _metric_of_candidates(self, weights_without: Array) -> Array:
+    def _metric_of_candidates(self, weights_without_unit: Array) -> Array:
         """Held-out metric of the stacks of each draw, followed by that of the members.
 
         Parameters
         ----------
-        weights_without : ndarray of shape (n_draws, n_criteria, n_units, n_members)
+        weights_without_unit : ndarray of shape (n_draws, n_criteria, n_units, n_members)
             Weights of the stacks without each unit.
 
         Returns
@@ -289,8 +289,9 @@ class Stacking:
         ndarray of shape (n_units, n_draws, n_criteria + n_members)
             The metric in each unit.
         """
-        n_draws, n_criteria, n_units, n_members = weights_without.shape
-        scores = self._held_out_scores(weights_without.reshape(-1, n_units, n_members))
+        # a stack for each draw and criterion, which scores each unit by weights without that unit
+        n_draws, n_criteria, n_units, n_members = weights_without_unit.shape
+        scores = self._held_out_scores(weights_without_unit.reshape(-1, n_units, n_members))
         metric_of_stacks = self._hold_out.evaluate(scores).reshape(n_units, n_draws, n_criteria)
         metric_of_members = np.repeat(self._metric_of_members[:, None], n_draws, axis=1)
         return np.concatenate([metric_of_stacks, metric_of_members], axis=2)
@@ -309,13 +310,13 @@ class Stacking:
         )
         # the criteria: errors of pairs, and then the smooth metric, pulled to the weights of pairs
         weights = [pairwise_weights]
-        weights_without = [pairwise_weights_without]
+        weights_without_unit = [pairwise_weights_without]
         for criterion in self._metric_weights:
             weights.append(criterion.member_weights(unit_counts, pairwise_weights))
-            weights_without.append(
+            weights_without_unit.append(
                 criterion.weights_without_each_unit(unit_counts, pairwise_weights_without)
             )
-        return ProposedWeights(np.stack(weights, axis=1), np.stack(weights_without, axis=1))
+        return ProposedWeights(np.stack(weights, axis=1), np.stack(weights_without_unit, axis=1))
 
     def _stack_or_best(
         self, weights: Array, metric: Array, metric_of_drawn: Array, mean_of_drawn: Array
@@ -362,11 +363,11 @@ class Stacking:
         """
         alphas = STACK_ALPHAS * self._normal_equations.mean_square
         every_unit_once = np.ones((1, self.n_units), dtype=np.intp)
-        weights_without = [
+        weights_without_unit = [
             self._normal_equations.weights_without_each_unit(every_unit_once, alpha)[0]
             for alpha in alphas
         ]
-        scores = self._held_out_scores(weights_without)
+        scores = self._held_out_scores(weights_without_unit)
         wrong_share = nanmean(self._hold_out.evaluate(scores, check_scoring("disagreement")))
         return float(alphas[np.nanargmin(wrong_share)])
 
@@ -377,6 +378,7 @@ class Stacking:
         """
         graph = self._hold_out.graph
         rank_function = smooth_version(self._hold_out.metric)
+        # only metrics with a smooth version, of scored groups without weights of items
         has_groups = graph.has_relevance and graph.n_groups > 1
         has_item_weights = graph.item_weights is not None
         if rank_function is None or not has_groups or has_item_weights:
@@ -394,18 +396,18 @@ class Stacking:
             for pull_strength in STRENGTHS
         ]
 
-    def _held_out_scores(self, weights_without: Iterable[Array]) -> Array:
+    def _held_out_scores(self, weights_without_unit: Iterable[Array]) -> Array:
         """Scores of all items by several stacks, shape (n_items, n_stacks).
 
         Parameters
         ----------
-        weights_without : iterable of ndarray of shape (n_units, n_members)
+        weights_without_unit : iterable of ndarray of shape (n_units, n_members)
             Weights of each stack without each unit. An item is scored by those without its own.
         """
         # the score of an item: its member scores times the weights without its unit
         columns = [
             np.einsum("ij,ij->i", self._scaled_scores, weights[self._hold_out.unit_of_item])
-            for weights in weights_without
+            for weights in weights_without_unit
         ]
         return np.stack(columns, axis=1)
 

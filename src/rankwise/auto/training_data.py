@@ -82,7 +82,7 @@ class TrainingData:
 
     def loss(self, cost: str, ties: str) -> SquaredLoss:
         """The squared loss of the pairs, which members of equal cost share."""
-        if (cost, ties) not in self._losses:
+        if (cost, ties) not in self._losses:  # computed once
             n_items = self.graph.n_items
             loss, _ = ranking_loss(n_items, self.target, cost, ties, group_weight="pairs", beta=0.0)
             self._losses[cost, ties] = loss
@@ -90,13 +90,13 @@ class TrainingData:
 
     def scaled_view(self, view: str, scaling: Scaling) -> ScaledView:
         """A view with scaled columns, which members of equal scaling share."""
-        if (scaling, view) not in self._scaled_views:
+        if (scaling, view) not in self._scaled_views:  # computed once
             n_dense = self.views["dense"].shape[1]
             scaled = scale_view(self.views[view], n_dense, scaling, self.groups)
             self._scaled_views[scaling, view] = scaled
         return self._scaled_views[scaling, view]
 
-    def labels(self, rows: Indices) -> Indices | None:
+    def group_labels(self, rows: Indices) -> Indices | None:
         """Group numbers of the selected items; None if there are no groups."""
         if self.groups is None:
             return None
@@ -111,9 +111,9 @@ class TrainingData:
         # views that are the same array stay the same array
         rows_of_array = {id(X): X[rows] for X in self.views.values()}
         views = {name: rows_of_array[id(X)] for name, X in self.views.items()}
-        return TrainingData(views, target, self.labels(rows), graph, self.trees)
+        return TrainingData(views, target, self.group_labels(rows), graph, self.trees)
 
-    def sample(self, n_sample: int, rng: np.random.Generator) -> Indices:
+    def sample_rows(self, n_sample: int, rng: np.random.Generator) -> Indices:
         """About this number of items, of whole groups; if groups are long, a part of their items.
 
         At least `LIST_FOLDS` groups are sampled.
@@ -286,9 +286,8 @@ class HoldOut:
         """Columns of held-out scores with mean 0 and standard deviation 1 in each unit."""
         group_codes = self.unit_of_item
         if not self.graph.has_relevance and self.data.groups is None:
-            group_codes = np.zeros(
-                len(scores), dtype=np.intp
-            )  # explicit preferences join all items
+            # explicit preferences join all items
+            group_codes = np.zeros(len(scores), dtype=np.intp)
         return np.asarray(scale_in_groups(scores, group_codes))
 
 

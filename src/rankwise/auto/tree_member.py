@@ -158,9 +158,9 @@ def _make_folds(hold_out: HoldOut, plan: TreePlan) -> list[GrowingFold]:
         train_target = all_data.relevance.take(train_rows)
         step = clone(all_data.trees)
         R = step.fit_transform(
-            X, train_target.y, all_data.labels(train_rows), train_target.weight, train_rows
+            X, train_target.y, all_data.group_labels(train_rows), train_target.weight, train_rows
         )
-        held_out_R = step.transform(X[held_out_rows], all_data.labels(held_out_rows))
+        held_out_R = step.transform(X[held_out_rows], all_data.group_labels(held_out_rows))
         folds.append(GrowingFold(step, R, graph.subset(train_rows), held_out_items, held_out_R))
     return folds
 
