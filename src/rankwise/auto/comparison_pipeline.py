@@ -71,7 +71,7 @@ class ItemTable:
     @property
     def cells(self) -> ItemCells | None:
         """Unscaled columns; None for sparse items."""
-        if "cells" not in self.views:
+        if "cells" not in self.views:  # sparse items
             return None
         return ItemCells.of_view(self.views["cells"], self.n_codes)
 

@@ -342,6 +342,7 @@ class RankRLS(LazyModel):
         whole = self._gather_whole_groups(X, y, groups, may_cut_list=can_add_parts_of_list)
         has_groups = groups is not None
         feature_map = dask.delayed(whole.features, traverse=False)
+        # a sample of groups; their rows are part of the sums, too
         held_out_labels = dask.delayed(whole.draw_labels(n_held_out), traverse=False)
         totals_of_block = dask.delayed(_totals_of_block)
         totals = [

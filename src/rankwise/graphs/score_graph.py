@@ -459,8 +459,9 @@ class ScoreGraph(PreferenceGraph):
         ScoreGraph
             A graph with ``cost="sign"`` and ``ties="exclude"``.
         """
-        if self.ties == "exclude":
+        if self.ties == "exclude":  # the same pairs, whatever their cost
             return self
+        # with this cost, tied items are never a pair
         return self._with_same_options(self._relevance(), cost="sign")
 
     def _centered_scores(self) -> Array:

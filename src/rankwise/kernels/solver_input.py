@@ -213,7 +213,7 @@ def _factor_kernel(K: Array, item_features: KernelFeatures) -> SolverInput:
     K_probe = K @ probe
     factor, pivot_order, rank = _pivoted_cholesky(K)
     R = _rows_of_factor(factor, pivot_order, rank)
-    if first_equal_row is not None:
+    if first_equal_row is not None:  # equal items have equal features, to the last bit
         R = R[first_equal_row]
 
     # compare R Rᵀ and K by their products with a random vector
@@ -221,7 +221,7 @@ def _factor_kernel(K: Array, item_features: KernelFeatures) -> SolverInput:
     is_semidefinite = error <= DEFINITE_TOLERANCE * np.linalg.norm(K_probe)
     if is_semidefinite:
         return _input_of_pivots(R, pivot_order[:rank], item_features)
-    _restore_kernel(factor, diagonal)
+    _restore_kernel(factor, diagonal)  # from the other triangle of its memory
     return _input_of_eigenvectors(factor, item_features)
 
 

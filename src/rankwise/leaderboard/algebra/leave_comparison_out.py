@@ -240,7 +240,8 @@ def held_out_margins(leave_one_out: LeaveOneOut, clusters: Indices) -> Array:
     if system.exceeds_covariance_limit:  # too many items to leave anything out
         return margins
     for comparisons in indices_by_group(clusters):
-        # Margins from the unknowns without the cluster: D u − D (u − u without it)
+        # D u − D (u − u without the cluster) = D u without it, for the rows D of the comparisons in
+        # the design matrix and the unknowns u
         design_rows = system.rows(pair_of_comparison[comparisons])
         margins[comparisons] -= design_rows @ leave_one_out.change_without(comparisons)
     return margins
