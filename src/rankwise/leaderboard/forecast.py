@@ -156,7 +156,7 @@ def predict_margins(
     # Ratings have the mean 0 in each component; the sums of teams of different sizes need the mean.
     # The last column of the side weights is an unknown item, with the mean rating.
     means = component_means(model)
-    mean_of_largest_component = means[model.components == 1][0]
+    mean_of_largest_component = means[model.components == 1][0]  # components are sorted by size
     ratings = np.append(model.ratings + means, mean_of_largest_component)
     return np.asarray(side_weights @ ratings)
 

@@ -252,8 +252,8 @@ class AveragePrecisionQuery:
     def upper_bound(self) -> Bound:
         """Return the largest value over the number of relevant documents."""
         # With c relevant unjudged documents AP is largest if they are the highest ones, and its
-        # negative is largest if they are the lowest ones
-        values = self._values_by_n_relevant()
+        # negative is largest if they are the lowest ones (`documents` begins with the highest)
+        values = self._values_by_n_relevant()  # times the sign
         best_n_relevant = int(np.argmax(values))
         documents = self.documents
         is_negated = self.sign < 0

@@ -419,9 +419,11 @@ class ExplicitEdges(Shortcut):
 
     def _features(self) -> tuple[Array, Array | None]:
         """R, and the matrix from its weights to coefficients; None for weights of the features."""
-        if self.problem.is_dual:
-            return _features_of_kernel(self.problem.features.matrix)
-        return dense_rows(self.problem.features.matrix), None
+        matrix = self.problem.features.matrix
+        if not self.problem.is_dual:
+            return dense_rows(matrix), None  # weights of R are the coefficients
+        R, to_dual_coefficients = _features_of_kernel(matrix)
+        return R, to_dual_coefficients
 
 
 def _targets_cancel_without(differences: Array, target: Array, units: Folds) -> NDArray[np.bool_]:

@@ -132,12 +132,14 @@ class PursuitProblem:
 
     def inner_products(self, v: int, u: int) -> Array:
         """``2ν/W̄ k̄_vᵀ L̄ k̄_u`` of the functions with the same index in both views."""
-        # 2ν/W̄ k_jᵀ L̄ k'_j of function j of view v and function j of view u
+        # 2ν/W̄ k_jᵀ L̄ k'_j of function j of view v and function j of view u, at the items on which
+        # the views should agree; `agreement_product` multiplies by 2ν/W̄ L̄
         products = []
         blocks_v = _dense_blocks(self.agreeing[v])
         blocks_u = _dense_blocks(self.agreeing[u])
-        for (_, V), (_, U) in zip(blocks_v, blocks_u, strict=True):
-            products.append(np.einsum("ij,ij->j", V, self.agreement_product(U)))
+        for (_, functions_of_v), (_, functions_of_u) in zip(blocks_v, blocks_u, strict=True):
+            agreement = self.agreement_product(functions_of_u)
+            products.append(np.einsum("ij,ij->j", functions_of_v, agreement))
         return np.concatenate(products)
 
     def cross_products(self, v: int, u: int) -> Array:

@@ -250,6 +250,8 @@ class DynamicBradleyTerry:
 
         Clusters are not left out, and items with few data have errors from the prior.
         """
+        # Clusters are not left out, and the prior gives items with few data their errors: neither
+        # argument of the other models has an effect here.
         # Columns of `draws` are a root of the covariance of the unknowns, or random draws from it.
         root = self.system.ratings_at(self.term_weights, self.draws)
         n_columns = root.shape[1]
