@@ -110,7 +110,7 @@ def measure_cost(objective, iterations=ITERATIONS):
 
     def run():
         zero = np.zeros(objective.R.shape[1])
-        bundle = Bundle(objective.magnitude, objective.n_items)
+        bundle = Bundle(objective.largest_feature_values, objective.n_items)
         search = Search(objective, objective.at(zero), Solution(zero, bundle, zero))
         weights.clear()
         bounds.clear()
