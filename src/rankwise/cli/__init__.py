@@ -11,7 +11,7 @@ __all__ = ["main"]
 
 def main() -> None:
     """Run the command line."""
-    # exit as Python does, so that temporary files are deleted
+    # SIGTERM raises SystemExit, so that temporary files are deleted
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
         from rankwise.cli.app import app

@@ -28,7 +28,7 @@ class CommandsInOrder(click.Group):
 
 
 def _print_version(ctx: click.Context, parameter: click.Parameter, value: bool) -> None:
-    if value and not ctx.resilient_parsing:
+    if value and not ctx.resilient_parsing:  # in which the shell completes the command line
         from rankwise.environment import describe_environment
 
         click.echo(f"rankwise {describe_environment()['versions']['rankwise']}")

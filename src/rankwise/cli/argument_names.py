@@ -180,13 +180,13 @@ def with_options(message: str, command: str = "") -> str:
     def replace_argument(argument: re.Match[str]) -> str:
         """Replace an argument such as ``target=`` or ``target='price'``."""
         name = argument["name"]
-        if name is None:  # a quoted text
+        if name is None:  # the pattern matches quoted text, too, which stays unchanged
             return argument[0]
         value = _shell_value(argument["column"] or argument["value"] or "")
         return _option_with_value(name, value, option_of_argument) or argument[0]
 
-    # Drop sentences about Python, then replace an argument at the start ("alpha: got −1") and
-    # arguments with values ("levels=('bad', 'good')").
+    # Drop sentences about Python, unless there are no others. Then replace an argument at the start
+    # ("alpha: got −1") and arguments with values ("levels=('bad', 'good')").
     message_for_command = _PYTHON_SENTENCE.sub("", message).strip() or message
     with_subject = _SUBJECT.sub(replace_subject, message_for_command)
     return _ARGUMENT.sub(replace_argument, with_subject)

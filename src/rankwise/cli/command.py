@@ -84,7 +84,7 @@ class Command(click.Command):
             for parameter in parameters
             if isinstance(parameter, Option) and parameter.is_advanced
         ]
-        shows_all = SHOW_ALL in ctx.meta
+        shows_all = SHOW_ALL in ctx.meta  # set by --help-all
         help_records_of_section: dict[str, list[tuple[str, str]]] = {}
         for parameter in parameters:
             if parameter in advanced and not shows_all:
@@ -138,7 +138,7 @@ def session_parameters() -> list[click.Parameter]:
 
 
 def _show_all_options(ctx: click.Context, parameter: click.Parameter, value: bool) -> None:
-    if value and not ctx.resilient_parsing:
+    if value and not ctx.resilient_parsing:  # in which the shell completes the command line
         ctx.meta[SHOW_ALL] = True
         click.echo(ctx.get_help())
         ctx.exit()
@@ -179,7 +179,7 @@ def option_group(record: type, argument: str, *options: Decorator) -> Decorator:
     names_in_group = [field.name for field in fields(record)]
 
     def add_options(function: Callable[..., None]) -> Callable[..., None]:
-        @wraps(function)
+        @wraps(function)  # which also takes over the options below this decorator
         def function_of_options(**option_values: Any) -> None:
             # function(table=TableOptions(…), …) instead of one argument for each option
             values_in_group = {name: option_values.pop(name) for name in names_in_group}

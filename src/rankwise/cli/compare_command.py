@@ -192,6 +192,7 @@ def _compare_rankers(
         scores_of_ranker[name] = scores
         evaluations[name] = evaluate(y, scores, items.groups, metrics, undefined="nan")
 
+    # The true scores and the items are the same for all rankers: those of the last one are used.
     items_of_comparisons = None
     if isinstance(file, PairFile):
         items_of_comparisons = file.items_of_comparisons(items)

@@ -191,11 +191,12 @@ def _best_row(
     from rankwise.metrics.by_group import standard_error
 
     selecting_metric = metrics[0].name
-    error_of_candidate = standard_error(results.by_group[selecting_metric])
+    # (n_candidates, n_outputs), over the groups or folds
+    errors = standard_error(results.by_group[selecting_metric])
     return {
         **_candidate_rows(results, metrics)[best_candidate],
         "by": selecting_metric,
-        "standard_error": float(error_of_candidate[best_candidate].mean()),  # over the outputs
+        "standard_error": float(errors[best_candidate].mean()),  # over the outputs
     }
 
 
@@ -246,6 +247,6 @@ def print_summary(
         note = note_of_best if number == best_candidate else ""
         rows.append([f"{parameter:.4g}", *map(terminal.format_number, metrics), note])
     header = [*document.candidates[0], ""]
-    note_column = len(header) - 1
+    note_column = len(header) - 1  # has text; the other columns have numbers
     table = TextTable(header, rows, names=(note_column,))
-    terminal.print_table(table, best=best_candidate)
+    terminal.print_table(table, bold_row=best_candidate)

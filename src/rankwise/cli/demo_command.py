@@ -54,7 +54,9 @@ def demo(output: Path) -> None:
     save(rankers["RankRLS"], output / "model.rw", notes=notes.as_notes())
     page = report(
         rankers["RankRLS"],
-        *(test.X, test.y, test.groups),
+        test.X,
+        test.y,
+        test.groups,
         metrics=METRICS,
         title="rankwise demo",
     )
@@ -88,7 +90,7 @@ def _train(train: Any) -> dict[str, Any]:
     rank_rls = make_pipeline(StandardScaler(), RankRLSCV(scoring="ndcg@10"))
     rank_rls.fit(train.X, train.y, rankrlscv__groups=train.groups)
     search = rank_rls[-1]
-    n_alphas = len(search.cv_results_["alphas"][0])
+    n_alphas = len(search.cv_results_["alphas"][0])  # of the only output
     n_queries = len(search.cv_results_["groups"])
     click.echo(
         f"{n_alphas} alphas x {n_queries} queries = {n_alphas * n_queries:,} trainings' worth of "
@@ -143,7 +145,7 @@ def _write_queries(folder: Path) -> tuple[Path, Path]:
     )
     is_odd_feature = np.arange(n_features) % 2 == 1
     X = np.where(is_odd_feature, np.cbrt(hidden), np.exp(0.6 * hidden)).round(6)
-    is_train_row = groups % 2 == 0
+    is_train_row = groups % 2 == 0  # every second query
     train_file = folder / "train.txt"
     test_file = folder / "test.txt"
     write_letor(train_file, X[is_train_row], y[is_train_row], groups[is_train_row])

@@ -83,7 +83,7 @@ def evaluate(
 
     terminal.check_files([*paths, retrieval.qrels, items], per_group)
     if retrieval.qrels is None and len(paths) == 2 and is_trec_run(paths[0]):
-        run, qrels = paths
+        run, qrels = paths  # without --qrels
         retrieval = replace(retrieval, qrels=qrels)
         paths = (run,)
     if retrieval.qrels is not None:
@@ -138,6 +138,7 @@ def evaluate(
 
 def _metric_rows(result: Evaluation) -> list[dict[str, Any]]:
     """The metrics for JSON."""
+    # The keys of the document for the fields of a row, in their order
     keys = ("metric", "mean", "groups", "undefined", "low", "high")
     return [dict(zip(keys, row, strict=True)) for row in result]
 

@@ -187,8 +187,10 @@ class DataFile:
             f"{trained.name} was trained on groups by {trained.notes.group}, which {self.path} "
             "lacks"
         )
-        is_evaluated = self.target_needed and not self.is_letor
-        if needs_groups(trained.model) or is_evaluated:
+        # Metrics need the groups. Svmlight rows have no columns to name: without qid they are
+        # one list.
+        must_name_groups = self.target_needed and not self.is_letor
+        if needs_groups(trained.model) or must_name_groups:
             raise ValueError(
                 f"{problem}; name the column of groups with --group, or rank all items as one "
                 "list with --group none."
@@ -200,13 +202,7 @@ class DataFile:
         features = trained.features
         if not features:
             return self._read_unnamed_features(trained)
-        missing = [name for name in features if name not in self.names]
-        if missing:
-            raise ValueError(
-                f"{self.path} lacks {len(missing)} of the {len(features)} columns that "
-                f"{trained.name} was trained on: {join_words(missing, SHOWN_NAMES)}. "
-                f"It has {join_words(self.names, 30)}."
-            )
+        self._refuse_missing_features(trained)
         further_columns: list[str] = []
         if self.target_needed:
             # `share_of_training_rows` identifies rows by all training columns: parse them now.
@@ -218,14 +214,27 @@ class DataFile:
         arguments["numeric"] = trained.numeric_features()
         data = self.read(lower_is_better=self._lower_is_better(trained), **arguments)
         assert data.feature_names is not None
-        X = data.frame.select(features)  # further columns stay in the frame
+        X = data.frame.select(features)  # without the further columns, which come last
         takes_table = trained.vectorizer is not None
         if not takes_table:
             X = frame_matrix("the table", X)
         return data._replace(X=X, feature_names=data.feature_names[: len(features)])
 
+    def _refuse_missing_features(self, trained: TrainedModel) -> None:
+        """Raise a ValueError if the table lacks a column that the model was trained on."""
+        features = trained.features
+        missing_features = [name for name in features if name not in self.names]
+        if missing_features:
+            raise ValueError(
+                f"{self.path} lacks {len(missing_features)} of the {len(features)} columns that "
+                f"{trained.name} was trained on: {join_words(missing_features, SHOWN_NAMES)}. "
+                f"It has {join_words(self.names, 30)}."
+            )
+
     def _read_unnamed_features(self, trained: TrainedModel) -> RankingData:
         """Read all features of a table for a model without feature names."""
+        # A model of `rankwise train` without feature names was trained on svmlight rows; other
+        # models were trained in Python, and their notes name no file.
         if trained.notes.data:
             raise ValueError(
                 f"{trained.name} was trained on svmlight rows, whose features have numbers, but "
@@ -250,6 +259,7 @@ class DataFile:
         n_features = trained.n_features
         n_features_of_file = data.X.shape[1]
         if n_features_of_file < n_features:
+            # again, with the columns that do not occur in the file: they are 0
             return self.read(
                 n_features=n_features, zero_based=zero_based, lower_is_better=lower_is_better
             )
@@ -282,7 +292,7 @@ class DataFile:
     def _columns_of_fingerprint(self, trained: TrainedModel) -> list[str]:
         """All columns of the training data if the file has them, else the features."""
         training_columns = trained.notes.columns
-        if not training_columns:
+        if not training_columns:  # svmlight rows, or comparisons
             return []
         if set(training_columns) <= set(self.names):
             return training_columns
@@ -307,7 +317,7 @@ class DataFile:
         notes = trained.notes
         table = self.table
         arguments: ReadingOptions = {}
-        if table.target is None and not self.target_needed:
+        if table.target is None and not self.target_needed:  # predictions need no true scores
             arguments["target"] = None
             arguments["event"] = None
         elif table.target is None and table.survival_time is None and notes.target in self.names:
@@ -315,6 +325,7 @@ class DataFile:
             if notes.event:
                 self._check_event_column(trained)
                 arguments["event"] = notes.event
+        # The notes join several columns of groups with commas.
         training_groups = split_names([notes.group], self.names)
         has_training_groups = bool(training_groups) and set(training_groups) <= set(self.names)
         if has_training_groups and not table.group:

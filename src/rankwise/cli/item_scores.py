@@ -63,7 +63,9 @@ def score_items(ranker: TrainedModel | ScoreFile, file: DataFile) -> ScoredItems
     """Score the items of a file; items without a true score are dropped."""
     if isinstance(ranker, TrainedModel):
         items = file.read_for(ranker)
-        scores = ranker.predict(items)  # of all items: those without a true score are in groups
+        # Of all items: a prediction may depend on the other items of the group, and they include
+        # those without a true score.
+        scores = ranker.predict(items)
     else:
         items = file.read_scored()
         scores = _read_scores_of_items(ranker, file, items)
@@ -94,7 +96,7 @@ def _read_scores_of_items(score_file: ScoreFile, file: DataFile, items: RankingD
 
 def are_ranks(values: Array, groups: Labels | None) -> bool:
     """Whether the values are the ranks 1, 2, … of each group, the smallest value first."""
-    ranks = encode_groups(groups, len(values)).rank(-values)
+    ranks = encode_groups(groups, len(values)).rank(-values)  # 1 is the smallest value
     return bool(ranks.max() > 1 and np.array_equal(ranks, values))
 
 

@@ -98,7 +98,7 @@ def make_model(
     alphas = None
     if options.alpha != "auto":
         alphas = numbers_in("--alpha", options.alpha)
-    if search is None:
+    if search is None:  # search if there are several candidates; pursuit always has several
         search = options.model == "pursuit" or alphas is None or len(alphas) > 1
         if metric is not None and not search:
             raise ValueError(
@@ -109,7 +109,7 @@ def make_model(
     if search:
         search_class = getattr(package, f"{class_name}CV")
         return search_class(**_search_parameters(options, parameters, alphas, scoring))
-    if alphas:
+    if alphas:  # of several, the caller tries each in place of the first
         parameters["alpha"] = alphas[0]
     return ranker_class(**parameters)
 

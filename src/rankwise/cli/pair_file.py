@@ -140,6 +140,7 @@ class PairFile(DataFile):
         # (n_pairs, 2): winner and loser
         rows = np.column_stack([row_of_item[pairs.winner], row_of_item[pairs.loser]])
         y = np.column_stack([pairs.magnitude, np.zeros(pairs.n_pairs)])
+        # Metrics multiply the weights of two items, so each list has the weight of its comparison.
         weight = np.column_stack([pairs.weight, np.ones(pairs.n_pairs)])
         return items.take(rows.ravel())._replace(
             y=y.ravel(), groups=np.repeat(list_names, 2), weight=weight.ravel()

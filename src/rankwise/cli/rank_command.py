@@ -175,7 +175,7 @@ def _note_people(file: TableFile, columns: PairColumns) -> None:
     for position, name in enumerate(file.names):
         if name.lower() in columns_with_role or not is_person(name):
             continue
-        column = file.read([position], [])[position]
+        column = file.read([position], [])[position]  # as text
         codes, people = distinct_cells(column)
         rows_per_person = len(codes) / len(people)
         if len(people) > 1 and rows_per_person >= MIN_ROWS_PER_PERSON:
@@ -274,7 +274,7 @@ def _make_boards(
         backtest_table = result.table()
         if data.groups is None:
             return {None: result.board}, backtest_table
-    data_before, _ = data.take(is_before).compact()
+    data_before, _ = data.take(is_before).compact()  # without items that meet only later
     return _rate(data_before, options), backtest_table
 
 
@@ -334,7 +334,7 @@ def _read_prior(file: Path, item: str) -> Prior:
 
     data = read_ranking(file, target=None, group=None, id=item, as_frame=True)
     ratings = frame_columns(data.frame) or {}  # by name
-    if "rating" in ratings:
+    if "rating" in ratings:  # a file of `rank -o`: its other columns are no ratings
         ratings = {file.stem: ratings["rating"]}
     return {"item": data.ids, **ratings}
 

@@ -69,7 +69,7 @@ def write_score_board(board: TaskLeaderboard, target: RankOutput) -> None:
                 click.echo(f"\n{table.title}")
             notes = [with_options(note, "rank") for note in table.notes]
             terminal.print_table(replace(table, notes=notes))
-    else:
+    else:  # the printed tables would end with the warnings
         for message in board.warnings:
             terminal.note(with_options(f"{message}.", "rank"))
     if target.page is not None:

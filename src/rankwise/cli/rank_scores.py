@@ -52,13 +52,13 @@ class TaskScoreFile(NamedTuple):
 
 
 def find_scores(
-    file: TableFile, pairs: PairOptions, comparisons: ComparisonOptions, tasks: TaskOptions
+    file: TableFile, pair_columns: PairOptions, comparisons: ComparisonOptions, tasks: TaskOptions
 ) -> TaskScoreFile | None:
     """Return the columns of scores over tasks; None if the file has comparisons."""
     score_columns = split_names(tasks.score)
     if tasks.task is not None or score_columns:
         return _find_named_columns(file, comparisons, tasks, score_columns)
-    if not pairs.is_empty() or comparisons.are_named() or _has_comparisons(file):
+    if not pair_columns.is_empty() or comparisons.are_named() or _has_comparisons(file):
         return None
     scores = _recognize_one_score_per_row(file, comparisons)
     if scores is not None:
@@ -110,7 +110,7 @@ def _first_row(file: TableFile) -> list[tuple[str, str]]:
 
 
 def _find_named_columns(
-    file: TableFile, comparisons: ComparisonOptions, tasks: TaskOptions, score: list[str]
+    file: TableFile, comparisons: ComparisonOptions, tasks: TaskOptions, score_columns: list[str]
 ) -> TaskScoreFile:
     """Return the columns that options name; others are recognized by their names."""
     item = comparisons.item or usual_name(file, "item")
@@ -119,18 +119,18 @@ def _find_named_columns(
             f"pass --item, the column of the models; the columns are {_list_of_names(file)}."
         )
     task = tasks.task
-    if task is None and len(score) == 1:
+    if task is None and len(score_columns) == 1:  # several columns have one task each
         task = usual_name(file, "task")
         if task is None:
             raise ValueError("--score names one column; pass --task as well.")
-    if not score:
-        score_name = usual_name(file, "score")
-        if score_name is None:
+    if not score_columns:
+        score = usual_name(file, "score")
+        if score is None:
             raise ValueError(
                 f"pass --score, the column of the scores; the columns are {_list_of_names(file)}."
             )
-        score = [score_name]
-    return TaskScoreFile(file, item, task, score)
+        score_columns = [score]
+    return TaskScoreFile(file, item, task, score_columns)
 
 
 def _has_comparisons(file: TableFile) -> bool:
@@ -143,8 +143,8 @@ def _has_comparisons(file: TableFile) -> bool:
     lowercase_names = {name.lower() for name in file.names}
     if lowercase_names & {"winner", "loser", "ranking", "place"}:
         return True
-    _, recognized_columns = infer_columns(validate_columns({}), file.names)
-    return recognized_columns != ""
+    _, description_of_columns = infer_columns(validate_columns({}), file.names)
+    return description_of_columns != ""  # empty if no columns of comparisons are recognized
 
 
 def _recognize_one_score_per_row(
@@ -209,7 +209,7 @@ def _find_wide_columns(file: TableFile, item: str | None, seed: str | None) -> W
     """Find the column of models and the columns of tasks."""
     from rankwise.datasets.column_values import is_number
 
-    columns = file.read([], range(len(file.names)))
+    columns = file.read([], range(len(file.names)))  # with the type of their values
     number_columns = []
     text_columns = []
     for position, name in enumerate(file.names):

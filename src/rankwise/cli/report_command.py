@@ -73,7 +73,8 @@ def report(
     all_items: Any = file.read_for(ranker)
     previous_scores = None
     if previous is not None:
-        # The page leaves out the items without a true score, whose zeros are not used.
+        # score_items gives scores of the items with a true score only; the page leaves out the
+        # others, so their 0 is not used.
         has_true_score = ~np.isnan(all_items.y)
         previous_scores = np.zeros(all_items.X.shape[0])
         previous_scores[has_true_score] = score_items(open_ranker(previous), file).scores

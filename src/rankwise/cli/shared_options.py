@@ -364,6 +364,6 @@ def split_names(texts: Iterable[str], columns: Sequence[str] = ()) -> list[str]:
         if text in columns:
             names.append(text)
             continue
-        parts = next(csv.reader([text], skipinitialspace=True), [])  # none of an empty text
-        names += [part.strip() for part in parts if part.strip()]
+        names_in_text = next(csv.reader([text], skipinitialspace=True), [])  # none if it is empty
+        names += [name.strip() for name in names_in_text if name.strip()]
     return names

@@ -87,7 +87,7 @@ def command_session(
     """
     new_session = Session(command, quiet, debug)
     vars(current).update(vars(new_session))  # replaces the state of an earlier command
-    Progress.DELAY = math.inf if quiet else 1.0
+    Progress.DELAY = math.inf if quiet else 1.0  # seconds before progress is shown
     with _warnings_as_notes(), no_interrupted_fits():
         try:
             yield
@@ -103,7 +103,7 @@ def command_session(
             if _follows_interrupt(error):
                 _exit_interrupted()
             _print_failure(with_options(_failure_text(error), command))
-            if isinstance(error, OSError):
+            if isinstance(error, OSError):  # perhaps of standard output, such as a full disk
                 _discard_output()
             raise click.exceptions.Exit(1) from None
 
@@ -156,7 +156,7 @@ def _failure_text(error: Exception) -> str:
         return f"not enough memory. {text}".strip()
     if isinstance(error, OSError) and error.errno is not None:
         reason = " ".join((error.strerror or "").split())
-        if error.filename is None:
+        if error.filename is None:  # all other files are opened by name
             return f"standard output: {reason}"
         return f"{error.filename}: {reason}"
     if isinstance(error, (ValueError, OSError, ImportError)):
@@ -272,15 +272,15 @@ def _wrapped(text: str, indent: int = 0) -> str:
     return textwrap.fill(line, width, subsequent_indent=" " * indent, break_long_words=False)
 
 
-def print_table(table: TextTable, *, best: int | None = None) -> None:
+def print_table(table: TextTable, *, bold_row: int | None = None) -> None:
     """Print a table without its title, and its notes; on a narrow terminal names are wrapped.
 
     Parameters
     ----------
     table : TextTable
         The table.
-    best : int, optional
-        Row in bold print.
+    bold_row : int, optional
+        Number of the row in bold print.
     """
     lines = table.lines(terminal_width())
     header, *rows = lines
@@ -289,7 +289,7 @@ def print_table(table: TextTable, *, best: int | None = None) -> None:
     rule_character = "─" if is_unicode else "-"
     echo(rule_character * max(text_width(line) for line in lines))
     for number, row in enumerate(rows):
-        if number == best:
+        if number == bold_row:
             echo(row, bold=True)
         else:
             echo(row)

@@ -116,7 +116,7 @@ def train(
     file = open_data(data, table, items, pair_columns, weight=weight)
     training = read_training(file, features, model, estimator)
     if training.folds is not None and "cv" in estimator.get_params():
-        estimator.set_params(cv=training.folds)
+        estimator.set_params(cv=training.folds)  # of judges
     if calibrate and training.nuisance is not None:
         raise ValueError("--calibrate and --nuisance do not go together; leave out one of them.")
     ranker = CalibratedRanker(estimator) if calibrate else estimator

@@ -57,7 +57,8 @@ class TrainedModel:
         return [
             column.name
             for column in self.vectorizer.facts_
-            if column.kind in ("category", "text", "order") or column.form
+            if column.kind in ("category", "text", "order")
+            or column.form  # of a date, or of a number with a unit, such as $1.5
         ]
 
     def numeric_features(self) -> list[str]:
@@ -66,7 +67,8 @@ class TrainedModel:
             return list(self.features)
         not_numeric = set(self.text_features())
         for column in self.vectorizer.facts_:
-            if column.kind in ("date", "vector") or column.why:
+            has_words_for_missing = bool(column.why)
+            if column.kind in ("date", "vector") or has_words_for_missing:
                 not_numeric.add(column.name)
         return [name for name in self.features if name not in not_numeric]
 

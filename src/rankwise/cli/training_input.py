@@ -105,11 +105,11 @@ def _read_table(
     data = rows.data
     unused_columns = _columns_without_use(file, data, vectorizer.facts_, names)
     facts = [*vectorizer.facts_, *unused_columns]
-    if _encodes_columns_itself(file, names, options):
+    if _model_encodes_columns(file, names, options):
         X = data.frame.select(used_names(facts))
         steps: Steps = []
     else:
-        X = data.frame
+        X = data.frame  # the vectorizer drops unused columns
         steps = _preparation_steps(vectorizer, X, options, estimator)
 
     folds = None
@@ -172,7 +172,7 @@ def _read_training_rows(
     n_rows_in_file = data.frame.num_rows
     numbers = _rows_to_learn_from(file, data, options)
     n_dropped = n_rows_in_file - len(numbers)
-    if n_dropped or isinstance(file, PairFile):  # compared items have an order of their own
+    if n_dropped or isinstance(file, PairFile):  # compared items are in the order of their graph
         data = data.take(numbers)
     nuisance = None
     if names.nuisance:
@@ -182,7 +182,7 @@ def _read_training_rows(
     return _TrainingRows(data, numbers, nuisance, n_dropped)
 
 
-def _encodes_columns_itself(file: DataFile, names: ColumnNames, options: ModelOptions) -> bool:
+def _model_encodes_columns(file: DataFile, names: ColumnNames, options: ModelOptions) -> bool:
     """Whether the model gets the table as it is: trees take categories and missing values."""
     if options.model != "auto":
         return False
@@ -223,7 +223,7 @@ def _note_dropped_rows(file: DataFile, n_dropped: int) -> None:
 
 def _rows_to_learn_from(file: DataFile, data: RankingData, options: ModelOptions) -> Indices:
     """Rows of the compared items, or rows with a score if the model needs one."""
-    rows: Indices = np.arange(data.frame.num_rows)
+    rows: Indices = np.arange(data.frame.num_rows)  # all, for semi-supervised models
     if isinstance(file, PairFile):
         assert data.ids is not None
         rows = file.item_rows(data.ids)
@@ -250,7 +250,7 @@ def _fit_vectorizer(
         categorical=[name for name in names.categorical if name not in names.nuisance],
         numeric=[name for name in names.numeric if name not in names.nuisance],
         keep=names.features,
-        scale=isinstance(scaler_of_dense_features, StandardScaler),
+        scale=isinstance(scaler_of_dense_features, StandardScaler),  # others are later steps
         order=file.table.column_orders() or None,
     )
     try:
@@ -294,7 +294,7 @@ def _preparation_steps(
     vectorizer: TableVectorizer, X: pa.Table, options: ModelOptions, estimator: BaseEstimator
 ) -> Steps:
     """The steps before the ranker; sparse features are not centered."""
-    features_of_one_row = vectorizer.transform(X.slice(0, 1))
+    features_of_one_row = vectorizer.transform(X.slice(0, 1))  # sparse if those of all rows are
     scaler = make_scaler(options, estimator, is_sparse=bool(issparse(features_of_one_row)))
     steps: Steps = [("columns", vectorizer)]
     if scaler is not None and not vectorizer.scale:
@@ -320,6 +320,7 @@ def _comparison_graph(
         return pairs.graph(data.groups, estimator)
     if data.groups is not None:
         raise ValueError("--group and --judge both set what is held out; leave out one of them.")
+    # Judges are held out, so that connected components of items are not needed as groups.
     return pairs.graph(pairs.one_group_of_items(), estimator)
 
 
@@ -378,9 +379,10 @@ def skew_note(y: Array, estimator: BaseEstimator) -> str:
     uses_magnitudes = getattr(estimator, "cost", "") == "magnitude"
     if not uses_magnitudes or len(np.unique(scores)) <= MIN_SKEWED_LEVELS:
         return ""
-    scores = scores / np.abs(scores).max()  # the cube of 1e200 is infinite
-    third_central_moment = np.mean((scores - scores.mean()) ** 3)
-    skewness = float(third_central_moment / scores.std() ** 3)
+    # The skewness does not depend on the unit of the scores, but the cube of 1e200 is infinite.
+    scaled_scores = scores / np.abs(scores).max()
+    third_central_moment = np.mean((scaled_scores - scaled_scores.mean()) ** 3)
+    skewness = float(third_central_moment / scaled_scores.std() ** 3)
     if abs(skewness) < MIN_SKEWNESS:
         return ""
     return (
@@ -424,7 +426,7 @@ def hold_out(
         groups = None
         weight = None
     results = cross_validate_candidates(
-        make_model(options, search=False),
+        make_model(options, search=False),  # `candidates` replaces its search
         training.prepared,
         y,
         groups,
@@ -440,7 +442,7 @@ def hold_out(
 
 def _candidates(options: ModelOptions) -> dict[str, list[float] | None]:
     """Candidates of each parameter; None stands for those of the search of the model."""
-    # None: the default values of the model
+    # None: the candidates of the search of the model
     if options.model == "pursuit":
         return {"n_basis": None}
     candidates: dict[str, list[float] | None] = {"alpha": None}
@@ -454,7 +456,7 @@ def _candidates(options: ModelOptions) -> dict[str, list[float] | None]:
 def _cross_validation(options: ModelOptions, leave: str, training: TrainingSet) -> CrossValidation:
     """The argument `cv` of `cross_validate_candidates` for a value of --leave."""
     if leave == "auto":
-        return training.folds or "auto"
+        return training.folds or "auto"  # folds of judges, if the comparisons have judges
     if training.data.time is not None:
         raise ValueError(f"--time and --leave {leave} both set what is held out; pass one.")
     if training.pairs is not None and leave == "edge":

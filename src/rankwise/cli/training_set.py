@@ -186,7 +186,7 @@ class TrainingSet:
         """The features as the ranker gets them."""
         X = self.X
         for _, step in self.steps:
-            if isinstance(step, TableVectorizer):
+            if isinstance(step, TableVectorizer):  # fitted when the file was read
                 X = step.transform(X)
             else:
                 X = fit_transform(step, X, self.groups)
@@ -288,7 +288,7 @@ class TrainingSet:
             file=self.path,
             items_file=None if self.pairs is None else self.pairs.path,
             items=n_items,
-            items_without_score=n_items - counts.n_items,
+            items_without_score=n_items - counts.n_items,  # the graph has the scored items
             rows_left_out=self.n_dropped,
             target=roles.get("target"),
             group=roles.get("group"),
@@ -345,7 +345,7 @@ class TrainingSet:
         return text
 
     def _groups_text(self) -> str:
-        n_groups = self.summary.groups
+        n_groups = self.summary.groups  # of comparisons: connected components, without a column
         text = f"{n_groups:,}"
         if self.summary.group:
             text += f" by {self.summary.group}"
