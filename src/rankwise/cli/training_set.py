@@ -215,6 +215,7 @@ class TrainingSet:
         model.fit(self.prepared, self.y, **fit_arguments)
         if not is_prepared_by_steps:
             return model
+        # `prepared` has fitted the steps
         return Pipeline([*self.steps, ("rank", model)])
 
     def _fit_to_items_and_comparisons(self, model: AutoRanker) -> BaseEstimator:

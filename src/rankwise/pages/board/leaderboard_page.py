@@ -120,7 +120,7 @@ def describe_board(
         The board.
     label : hashable
         Name of its group.
-    n_matrix : int
+    n_matrix_items : int
         Number of first items whose head-to-head results are listed.
     """
     return {
@@ -146,6 +146,7 @@ def describe_board(
 
 def headline(board: Leaderboard) -> str:
     """Say in one sentence which items may be the best."""
+    # component 1 is the largest
     ranked = [row for row in board.rows if row.component == 1 and row.rank is not None]
     if not ranked:
         return "No item has enough comparisons for a rank."
@@ -276,7 +277,7 @@ def _describe_history(item: object, history: RatingHistory, *, has_intervals: bo
     """One curve; dates are years with decimals."""
     is_date = history.times.dtype.kind == "M"
     x = history.times
-    if is_date:  # the year, with a fraction
+    if is_date:  # the year, with a fraction, from days since 1970
         x = 1970 + in_days(history.times) / DAYS_PER_YEAR
     curve: JsonObject = {
         "label": as_text(item),

@@ -34,7 +34,7 @@ def score_page_text(board: TaskLeaderboard, title: str) -> str:
 def describe_score_board(board: TaskLeaderboard) -> JsonObject:
     """Describe a board for the page's JSON; models are in the order of the board."""
     n_notes = len(board.notes)
-    facts = board_footnotes(board)[n_notes:]  # the footnotes begin with the notes
+    facts = board_footnotes(board)[n_notes:]  # without the notes, with which they begin
     (n_effective,) = short_numbers([board.effective_tasks], 3)
     return {
         "label": "",
@@ -61,6 +61,7 @@ def describe_score_board(board: TaskLeaderboard) -> JsonObject:
 
 def score_headline(board: TaskLeaderboard) -> str:
     """Say in one sentence which models are tied with the first."""
+    # component 1 is the largest
     ranked = [row for row in board.rows if row.component == 1 and row.rank is not None]
     if not ranked:
         return "No model has enough tasks for a rank."
@@ -135,6 +136,7 @@ def _describe_missing_scores(board: TaskLeaderboard) -> JsonObject:
     }
     if not is_missing.any():
         return facts
+    # rows and columns of `is_missing` in the order of the map
     models = np.array([board.position(row.item) for row in board.rows[:MAP_MODELS]])
     n_missing_of_task = is_missing.sum(axis=0)
     task_order = np.argsort(n_missing_of_task, kind="stable")

@@ -79,7 +79,7 @@ def _averages_ties(metric: Metric) -> bool:
     has_option_for_ties = "tied_scores" in dict(metric.options)
     if metric.is_custom or has_option_for_ties:
         return False
-    return not metric.name.startswith(NOT_AVERAGED)
+    return not metric.name.startswith(NOT_AVERAGED)  # such as "err@10"
 
 
 def find_baselines(subject: ReportModel, previous: object, metric: Metric) -> list[Baseline]:
@@ -95,7 +95,7 @@ def find_baselines(subject: ReportModel, previous: object, metric: Metric) -> li
         Metric that selects the best feature.
     """
     scored = subject.scored
-    equal_scores = np.zeros(len(scored.y))  # metrics average over the orders of ties
+    equal_scores = np.zeros(len(scored.y))  # most metrics average over the orders of ties
     baselines = [Baseline(BaselineKind.RANDOM, "random order", equal_scores)]
     if subject.model_parts.learner is not None:
         feature_baseline = _find_best_feature(subject, metric)
@@ -115,6 +115,7 @@ def _score_by_previous_model(subject: ReportModel, previous: object) -> Baseline
             f"previous has {len(scores)} scores; expected a model or one score for each of "
             f"the {n_rows} rows."
         )
+    # checks the scores, and drops the axis of a single output
     previous_items = make_scored_items(scores[scored.rows], scored.y, scored.groups.codes)
     return Baseline(BaselineKind.PREVIOUS, "previous model", previous_items.scores)
 
@@ -173,11 +174,12 @@ def _find_best_column(
 def _columns_with_largest_spread(features: Array) -> Indices:
     """Columns of finite numbers that are not constant, at most `MAX_COLUMNS`."""
     with np.errstate(invalid="ignore", over="ignore"):
+        # 0, so that the column is left out, if the standard deviation is not finite
         spread = np.nan_to_num(features.std(axis=0), nan=0.0, posinf=0.0)
     is_finite = np.isfinite(features).all(axis=0)
     usable = np.flatnonzero((spread > 0) & is_finite)
     by_spread = usable[np.argsort(-spread[usable], kind="stable")]
-    return np.sort(by_spread[:MAX_COLUMNS])
+    return np.sort(by_spread[:MAX_COLUMNS])  # in the order of the columns
 
 
 def _dense_floats(columns: AnyArray | sp.csr_array) -> Array:

@@ -55,6 +55,7 @@ class FeatureEffects:
     def contributions(self, items: Indices) -> list[Json]:
         """For each item the contributions of the top features, and of all others together."""
         of_top_features = self.feature_contributions.of(items, self.top_features)
+        # All contributions to a score add up to its difference from the mean of the group.
         of_other_features = self.scored.centered_scores[items] - of_top_features.sum(axis=1)
         rows = np.column_stack([of_top_features, of_other_features])
         return [short_numbers(row, 4) for row in rows]
@@ -85,7 +86,7 @@ class FeatureEffects:
         weights = self.feature_contributions.weights
         by_weight = np.argsort(-np.abs(weights), kind="stable")
         by_effect = np.argsort(-self.feature_contributions.spread, kind="stable")
-        # Half of the list by effect, half by weight; what is still free by effect
+        # Half of the list by effect, half by weight; places that are still free by effect
         n_half = MAX_LISTED_FEATURES // 2
         in_order_of_priority = [*by_effect[:n_half], *by_weight[:n_half], *by_effect]
         without_duplicates = dict.fromkeys(in_order_of_priority)
@@ -150,6 +151,7 @@ def describe_importance(
         "names": [as_text(names[feature]) for feature in most_important_first],
         "confidence": confidence,
         "losses": short_numbers(result.importance[most_important_first]),
+        # NaN, the bounds of a column with a value in one group only, becomes 0.
         "low": short_numbers(np.nan_to_num(result.low[most_important_first])),
         "high": short_numbers(np.nan_to_num(result.high[most_important_first])),
         "metric": metric.name,

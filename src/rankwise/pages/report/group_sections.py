@@ -29,31 +29,34 @@ class GroupSelection(NamedTuple):
 
     Attributes
     ----------
-    listed : ndarray of int
+    listed_groups : ndarray of int
         Groups in the table of groups; those with items come first.
-    with_items : ndarray of int
+    groups_with_items : ndarray of int
         Groups whose items are on the page.
     """
 
-    listed: Indices
-    with_items: Indices
+    listed_groups: Indices
+    groups_with_items: Indices
 
-    def n_shortened(self, scored: ScoredItems) -> int:
+    def n_shortened_groups(self, scored: ScoredItems) -> int:
         """Number of groups with items of which the page contains only some items."""
-        sizes = scored.groups.sizes[self.with_items]
-        return int(np.count_nonzero(sizes > MAX_ITEMS_PER_GROUP))
+        group_sizes = scored.groups.sizes[self.groups_with_items]
+        return int(np.count_nonzero(group_sizes > MAX_ITEMS_PER_GROUP))
 
 
 def select_groups(scored: ScoredItems, result: MetricResult) -> GroupSelection:
     """Select the worst and the best groups by a metric, as many as a page can contain."""
     all_groups = np.arange(scored.groups.n_groups)
-    listed = _worst_and_best(result, all_groups, MAX_LISTED_GROUPS)
-    with_items = _first_groups_that_fit(scored, listed)
-    if len(with_items) < len(listed):  # not the worst only, but the worst and the best
-        candidates = _worst_and_best(result, listed, len(with_items))
-        with_items = _first_groups_that_fit(scored, candidates)
-    without_items = listed[~np.isin(listed, with_items)]
-    return GroupSelection(listed=np.concatenate([with_items, without_items]), with_items=with_items)
+    worst_first = _worst_and_best(result, all_groups, MAX_LISTED_GROUPS)
+    groups_with_items = _first_groups_that_fit(scored, worst_first)
+    if len(groups_with_items) < len(worst_first):
+        # The first groups are the worst: take as many again, but half of them the best. If their
+        # items do not fit, the last ones are left out.
+        worst_and_best = _worst_and_best(result, worst_first, len(groups_with_items))
+        groups_with_items = _first_groups_that_fit(scored, worst_and_best)
+    groups_without_items = worst_first[~np.isin(worst_first, groups_with_items)]
+    listed_groups = np.concatenate([groups_with_items, groups_without_items])
+    return GroupSelection(listed_groups, groups_with_items)
 
 
 def _worst_and_best(result: MetricResult, groups: Indices, max_groups: int) -> Indices:
@@ -81,7 +84,7 @@ def _first_groups_that_fit(scored: ScoredItems, groups: Indices) -> Indices:
     n_shown_items = np.minimum(scored.groups.sizes[groups], MAX_ITEMS_PER_GROUP)
     n_items_up_to_group = np.cumsum(n_shown_items)
     n_fitting = int(np.count_nonzero(n_items_up_to_group <= MAX_SHOWN_ITEMS))
-    n_groups = min(max(n_fitting, 1), MAX_SHOWN_GROUPS)
+    n_groups = min(max(n_fitting, 1), MAX_SHOWN_GROUPS)  # one group even if it does not fit
     return groups[:n_groups]
 
 
@@ -89,7 +92,7 @@ def describe_groups(
     scored: ScoredItems, results: list[MetricResult], selection: GroupSelection
 ) -> JsonObject:
     """The table of groups, column by column."""
-    listed = selection.listed
+    listed = selection.listed_groups
     return {
         "names": [scored.group_name(group) for group in listed],
         "sizes": scored.groups.sizes[listed].tolist(),
@@ -110,7 +113,7 @@ def describe_items(
     true_rank = ranks_in_groups(scored.y, scored.groups.codes)
     swaps = scored.swaps
     sections = []
-    for group in selection.with_items:
+    for group in selection.groups_with_items:
         start = scored.targets.group_starts[group]
         stop = start + scored.groups.sizes[group]
         items_of_group = scored.order[start:stop]  # `order`: by group, best predicted item first
@@ -144,7 +147,7 @@ def _shown_positions(true_rank: Indices) -> Indices:
     if len(positions) <= MAX_ITEMS_PER_GROUP:
         return positions
     best_predicted = positions[:N_FIRST_ITEMS]
-    truly_best = np.argsort(true_rank, kind="stable")[:N_FIRST_ITEMS]
+    truly_best = np.argsort(true_rank, kind="stable")[:N_FIRST_ITEMS]  # rank 1 is the best
     important = np.union1d(best_predicted, truly_best)
 
     # Fill up with other items at equal distances.

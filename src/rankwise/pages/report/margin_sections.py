@@ -81,12 +81,12 @@ def _make_bin_edges(differences: Array) -> Array:
     low, high = np.quantile(differences, [TAIL, 1 - TAIL])
     low = min(float(low), 0.0)
     high = max(float(high), 0.0)
-    bin_width = (high - low) / (N_BINS - 2)
-    if bin_width == 0:
+    bin_width = (high - low) / (N_BINS - 2)  # rounding both ends to edges adds up to two bins
+    if bin_width == 0:  # almost all differences are 0
         bin_width = float(np.abs(differences).max())
-    if bin_width == 0:
+    if bin_width == 0:  # all differences are 0
         bin_width = 1.0
-    # Edges are multiples of the width, so that 0 is an edge.
+    # Edges are multiples of the width, so that 0 is an edge, with a bin on each side.
     first_multiple = min(np.floor(low / bin_width), -1)
     last_multiple = max(np.ceil(high / bin_width), 1)
     return np.asarray(np.arange(first_multiple, last_multiple + 1) * bin_width)

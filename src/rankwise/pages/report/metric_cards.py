@@ -121,7 +121,8 @@ def _difference_to_previous(
         return ""
     (previous_result,) = results_of_previous
 
-    # `PairedValues` has an axis of seeds, here of length 1.
+    # `PairedValues` has an axis of seeds, here of length 1. `complete` leaves out groups in which
+    # one of the two values is NaN.
     values = {"this": result.values[None], "previous": previous_result.values[None]}
     paired = PairedValues(values, labels=None, clusters=None, items=compared).complete()
     settings = ComparisonSettings(result.metric.greater_is_better, confidence=confidence)
@@ -163,6 +164,7 @@ def _draw_scale(result: MetricResult, measured: Iterable[MeasuredBaseline]) -> s
     start, end = result.scale
 
     def x_of(value: float) -> float:
+        # Baselines may be outside of the scale if the metric is unbounded.
         share_of_scale = float(np.clip((value - start) / (end - start), 0, 1))
         return round(MARGIN + (WIDTH - 2 * MARGIN) * share_of_scale, 1)
 
@@ -173,7 +175,7 @@ def _draw_scale(result: MetricResult, measured: Iterable[MeasuredBaseline]) -> s
     interval = ""
     if not np.isnan(result.low):
         left = x_of(result.low)
-        width = max(x_of(result.high) - left, 1.0)
+        width = max(x_of(result.high) - left, 1.0)  # narrower ones are invisible
         interval = f'<rect class="interval" x="{left}" y="4" width="{width:.1f}" height="8"/>'
     x = x_of(result.mean)
     title = result.metric.title
@@ -195,6 +197,7 @@ def _draw_baseline(kind: BaselineKind, x: float) -> str:
     if kind is BaselineKind.FEATURE:
         corners = "l4.5,-4.5l4.5,4.5l-4.5,4.5z"
         return f'<path class="baseline" d="M{x - 4.5:.1f},{MIDDLE}{corners}"/>'
+    assert kind is BaselineKind.PREVIOUS
     return f'<rect class="baseline" x="{x - 3.5:.1f}" y="{MIDDLE - 3.5}" width="7" height="7"/>'
 
 

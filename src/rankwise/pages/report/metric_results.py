@@ -57,7 +57,7 @@ class MetricResult(NamedTuple):
     @property
     def scale(self) -> tuple[float, float]:
         """Smallest and largest value of the metric; of its values and 0 if it is unbounded."""
-        # The range of the metric; where it has no bound, the range of the values and 0
+        # The bounds of the metric; the smallest or largest value, or 0, where it has none
         defined_values = self.values[~np.isnan(self.values)]
         low = self.metric.lowest
         if not np.isfinite(low):
@@ -65,7 +65,7 @@ class MetricResult(NamedTuple):
         high = self.metric.highest
         if not np.isfinite(high):
             high = float(defined_values.max(initial=0.0))
-        if high <= low:
+        if high <= low:  # all values are 0: any length
             high = low + 1.0
         return low, high
 
@@ -75,7 +75,7 @@ class MetricResult(NamedTuple):
         start, end = self.scale
         share_of_scale = (defined_values - start) / (end - start)
         bin_of_value = (share_of_scale * N_BINS + ROUNDING).astype(np.intp)
-        bin_of_value = np.clip(bin_of_value, 0, N_BINS - 1)
+        bin_of_value = np.clip(bin_of_value, 0, N_BINS - 1)  # the end is in the last bin
         (median,) = short_numbers(np.median(defined_values))
         return {
             "name": self.metric.name,

@@ -92,7 +92,7 @@ def interval_hint(results: list[MetricResult], scored: ScoredItems, confidence: 
         return text
     averages = [dict(result.metric.options).get("average") for result in results]
     weighting = ": each group counts the same, whereas each pair does in the sentence above"
-    if "pairs" in averages:
+    if "pairs" in averages:  # a metric weights groups by their pairs, as the sentence above does
         weighting = ""
     if scored.compared_items is not None:
         return (

@@ -107,7 +107,7 @@ class ScoredItems:
             return None
         names = [str(self.ids[row]) for row in self.rows.tolist()]
         are_items_repeated = len(set(names)) < len(names)
-        name_pairs = np.array(names)[self.groups.order].reshape(-1, 2)
+        name_pairs = np.array(names)[self.groups.order].reshape(-1, 2)  # a row for each group
         has_item_against_itself = (name_pairs[:, 0] == name_pairs[:, 1]).any()
         if not are_items_repeated or has_item_against_itself:
             return None
@@ -131,14 +131,16 @@ class ScoredItems:
         # Items by group, lowest score first; of equal scores the lower y, which is no swap.
         targets = self.targets
         lowest_first = np.lexsort((self.y, self.scores, self.groups.codes))
-        level = targets.levels.max(initial=0) - targets.levels[lowest_first]  # higher is better
+        # `levels` are 0 for the best items of a group; here higher is better.
+        level = targets.levels.max(initial=0) - targets.levels[lowest_first]
 
-        # With positions as scores all differences are at least 1, the margin that `count_violated`
-        # requires, so exactly the swaps are violated.
+        # `count_violated` counts a pair unless the score of the item of higher level is larger by 1
+        # or more. With positions 0, 1, 2, … as scores these are exactly the swaps.
         position_in_group = targets.place_in_group - 1.0
         n_better_below, n_worse_above = count_violated(
             position_in_group, level.astype(np.int32), targets.group_starts
         )
+        # from the order by score back to the order of the items
         swaps = Swaps(np.empty_like(n_better_below), np.empty_like(n_worse_above))
         swaps.better_below[lowest_first] = n_better_below
         swaps.worse_above[lowest_first] = n_worse_above
@@ -153,7 +155,8 @@ class ScoredItems:
         """Items of the first groups with at most `n_items` items together, but of one at least."""
         n_items_up_to_group = np.cumsum(self.groups.sizes)
         n_fitting_groups = int(np.count_nonzero(n_items_up_to_group <= n_items))
-        return np.flatnonzero(self.groups.codes < max(n_fitting_groups, 1))
+        n_groups = max(n_fitting_groups, 1)  # one group even if it is larger
+        return np.flatnonzero(self.groups.codes < n_groups)
 
     def name_of(self, item: int) -> str:
         """Name of an item, or its row number."""
@@ -266,10 +269,10 @@ def make_scored_items(
     rows = np.flatnonzero(~np.isnan(all_y))
     if not len(rows):
         raise ValueError("every y is NaN: there is no true score to compare with.")
-    labels = None
+    group_labels = None
     if groups is not None:
-        labels = all_groups.item_labels[rows]
-    data = check_data(all_y[rows], all_scores[rows], labels)
+        group_labels = all_groups.item_labels[rows]
+    data = check_data(all_y[rows], all_scores[rows], group_labels)
     all_rows = None
     if len(rows) < n_rows and np.isfinite(all_scores).all():
         all_rows = AllRows(all_scores.astype(np.float64), all_y.astype(np.float64), all_groups)

@@ -54,7 +54,7 @@ def best_set_table(ranker: CalibratedRanker | None, scored: ScoredItems) -> str:
     # Distance from the top score to the best item, for each held-out group; of the first output
     gaps = ranker.gaps_[0]
     n_gaps = len(gaps)
-    # n gaps are enough for levels up to n / (n + 1).
+    # The set of a level needs the ⌈(n + 1) · level⌉-th smallest of n gaps.
     levels = [level for level in LEVELS if level <= n_gaps / (n_gaps + 1)]
     if not levels:
         return ""
@@ -71,14 +71,14 @@ def best_set_table(ranker: CalibratedRanker | None, scored: ScoredItems) -> str:
 
 
 def _best_set_row(gaps: Array, level: float, scored: ScoredItems) -> list[str]:
-    groups = scored.groups
-    is_in_set = in_best_set(scored.scores, groups.codes, gaps, level)
-    set_sizes = np.bincount(groups.codes, is_in_set)
     # A gap is the distance from the top score of a group to its truly best item. The best set has
     # the items whose distance is at most the quantile of the gaps of held-out groups.
+    groups = scored.groups
+    is_in_set = in_best_set(scored.scores, groups.codes, gaps, level)
+    set_sizes = np.bincount(groups.codes, is_in_set)  # for each group
     gaps_of_page = held_out_gaps(scored.y, scored.scores, groups.codes)
     share_with_best = ""
-    if len(gaps_of_page):
+    if len(gaps_of_page):  # of the groups with items of different true scores
         contains_best = gaps_of_page <= conformal_quantile(gaps, level)
         share_with_best = f"{np.mean(contains_best):.0%}"
     mean_sizes = f"{set_sizes.mean():.1f} of {groups.sizes.mean():.1f}"
@@ -107,9 +107,8 @@ def describe_learner(model_parts: ModelParts) -> dict[str, str]:
     rows["parameters"] = as_text(repr(model_parts.learner), MAX_VALUE)
     chosen_parameters = getattr(model_parts.learner, "best_params_", {})
     for name, value in chosen_parameters.items():
-        if isinstance(value, float):
-            value = f"{value:.6g}"
-        rows[f"{name} (chosen)"] = as_text(value)
+        rounded_value = f"{value:.6g}" if isinstance(value, float) else value
+        rows[f"{name} (chosen)"] = as_text(rounded_value)
     return rows
 
 

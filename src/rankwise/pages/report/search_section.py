@@ -53,12 +53,12 @@ def describe_search(learner: BaseEstimator | None) -> JsonObject | None:
     metric = get_metric(learner.scoring)
     mean_curves = [_average_units(curve) for curve in curves_of_search(learner)]
 
-    # The chosen curve first, then the others by their best value
-    defined = [curve for curve in mean_curves if np.isfinite(curve.best_quality(metric))]
-    defined.sort(key=lambda mean_curve: -mean_curve.best_quality(metric))
-    defined.sort(key=lambda mean_curve: not mean_curve.curve.is_chosen)
-    best_curves = defined[:MAX_CURVES]
-    chosen_curve = best_curves[0]
+    # The chosen curve first, then the others by their best value: the second sort is stable.
+    sorted_curves = [curve for curve in mean_curves if np.isfinite(curve.best_quality(metric))]
+    sorted_curves.sort(key=lambda mean_curve: -mean_curve.best_quality(metric))
+    sorted_curves.sort(key=lambda mean_curve: not mean_curve.curve.is_chosen)
+    shown_curves = sorted_curves[:MAX_CURVES]
+    chosen_curve = shown_curves[0]
     parameter = chosen_curve.curve.parameter
     best_value = learner.best_params_[parameter]  # of the parameter on the horizontal axis
     (best_x,) = short_numbers(best_value)
@@ -69,7 +69,7 @@ def describe_search(learner: BaseEstimator | None) -> JsonObject | None:
         "metric": metric.title,
         "greater": metric.greater_is_better,
         "heldOut": str(results.get("cv", "folds")),
-        "curves": [curve.describe() for curve in best_curves],
+        "curves": [curve.describe() for curve in shown_curves],
         "total": len(mean_curves),
         "best": {"x": best_x, "y": best_score},
         "isFlat": _is_flat(chosen_curve, best_value),
@@ -86,17 +86,17 @@ def _average_units(curve: ValidationCurve) -> _MeanCurve:
     is_defined = (~np.isnan(by_unit)).any(axis=1)
     n_units = int(np.count_nonzero(is_defined))
     error = curve.error
-    if error is None:
+    if error is None:  # the search has not computed its own
         error = standard_error(by_unit)
     return _MeanCurve(curve, nanmean(by_unit), error, n_units)
 
 
-def _is_flat(best_curve: _MeanCurve, best_value: float) -> bool:
+def _is_flat(mean_curve: _MeanCurve, best_value: float) -> bool:
     """Whether all candidates of a curve are within one standard error of the best candidate."""
-    chosen = best_curve.curve.place(best_value)  # position of the chosen value on the curve
-    distance = np.abs(best_curve.mean - best_curve.mean[chosen])
-    is_within_one_error = distance <= best_curve.error[chosen]
-    has_several_points = len(best_curve.mean) > 1
+    best = mean_curve.curve.place(best_value)  # position of the best candidate on the curve
+    distance = np.abs(mean_curve.mean - mean_curve.mean[best])
+    is_within_one_error = distance <= mean_curve.error[best]
+    has_several_points = len(mean_curve.mean) > 1
     return has_several_points and bool(np.all(is_within_one_error))
 
 

@@ -61,8 +61,8 @@ def section_notes(
 def _group_note(scored: ScoredItems, selection: GroupSelection, result: MetricResult) -> str:
     """Which groups are not on the page."""
     n_groups = scored.groups.n_groups
-    n_listed = len(selection.listed)
-    n_with_items = len(selection.with_items)
+    n_listed = len(selection.listed_groups)
+    n_with_items = len(selection.groups_with_items)
     sentences = []
     if n_listed < n_groups:
         sentences.append(
@@ -79,12 +79,12 @@ def _group_note(scored: ScoredItems, selection: GroupSelection, result: MetricRe
 
 def _item_note(scored: ScoredItems, selection: GroupSelection) -> str:
     """Which items of long groups are on the page."""
-    n_shortened = selection.n_shortened(scored)
-    if not n_shortened:
+    n_shortened_groups = selection.n_shortened_groups(scored)
+    if not n_shortened_groups:
         return ""
-    verb = "is" if n_shortened == 1 else "are"
+    verb = "is" if n_shortened_groups == 1 else "are"
     return (
-        f"{count(n_shortened, 'group')} of more than {MAX_ITEMS_PER_GROUP} items {verb} "
+        f"{count(n_shortened_groups, 'group')} of more than {MAX_ITEMS_PER_GROUP} items {verb} "
         f"shortened: the page contains the first {N_FIRST_ITEMS} predicted items, the "
         f"{N_FIRST_ITEMS} truly best items, and others at equal distances. Ranks and swaps count "
         "all items."
@@ -144,7 +144,7 @@ def _search_note(model_parts: ModelParts, search: JsonObject | None) -> str:
         return "; ".join(model_parts.learner.notes_) + "."
     if search is not None:
         return ""
-    if model_parts.search:
+    if model_parts.search:  # class of a scikit-learn search around the learner
         return (
             f"The parameters were chosen by {model_parts.search}; its scores are in its "
             "cv_results_. Only the searches of rankwise, such as RankRLSCV, are drawn here."

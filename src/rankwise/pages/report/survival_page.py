@@ -168,6 +168,7 @@ def _split_into_thirds(score: Array, groups: NDArray[np.intp]) -> Indices:
     group_starts = np.cumsum(group_sizes) - group_sizes
     place_in_group = np.empty(len(score))
     place_in_group[order] = np.arange(len(score)) - group_starts[groups[order]]
+    # places 0, …, size − 1 become the thirds 0, 1 and 2
     third: Indices = (place_in_group * 3 // group_sizes[groups]).astype(np.intp)
     return third
 
@@ -183,7 +184,7 @@ def _headline(ranking: SurvivalRanking) -> str:
     """The share of correctly ordered pairs of all groups."""
     counts = ranking.count_pairs()
     total = float(counts.total.sum())
-    share_in_right_order = 1 - float(counts.errors.sum()) / total
+    share_in_right_order = 1 - float(counts.errors.sum()) / total  # a tied pair counts half
     pairs = f"{ranking.graph.n_pairs:,} comparable pairs"
     return f"<strong>{share_in_right_order:.1%}</strong> of the {pairs} are in the right order."
 
