@@ -705,6 +705,21 @@ def test_members_of_an_auto_ranker_are_a_table():
     assert words.index("Members") < words.index("Model, data and versions")
 
 
+def test_members_without_an_evaluation_are_below_all_others():
+    model = AutoRanker()
+    model.scoring_ = "ndcg@10"
+    evaluated = {"note": "", "score": 0.5, "low": 0.4, "high": 0.6}
+    model.members_ = [
+        {"name": "too slow", "note": "left out: the time limit was reached"},
+        {"name": "unused", "weight": 0.0, **evaluated},
+        {"name": "opposite", "weight": -2.0, **evaluated},
+        {"name": "small", "weight": 1.0, **evaluated},
+    ]
+    table = report_tables.member_table(SimpleNamespace(learner=model))
+    names = re.findall(r"<t[dh][^>]*>([a-z ]+)</t[dh]>", table)
+    assert names == ["opposite", "small", "unused", "too slow"]
+
+
 def test_comparisons_of_an_auto_ranker_have_a_section():
     data = cyclic_types(60, 900)
     members = ["hinges", "joint linear model of pairs"]

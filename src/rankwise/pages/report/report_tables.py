@@ -27,17 +27,16 @@ def member_table(model_parts: ModelParts) -> str:
     learner = model_parts.learner
     if not isinstance(learner, AutoRanker):
         return ""
-    members = sorted(learner.members_, key=lambda row: -abs(row.get("weight", -np.inf)))
+    evaluated = [member for member in learner.members_ if "score" in member]
+    not_evaluated = [member for member in learner.members_ if "score" not in member]
     rows = []
-    for member in members:
-        name = str(member["name"])
-        if "score" in member:
-            weight = number_text(member["weight"])
-            score = number_text(member["score"])
-            interval = f"{number_text(member['low'])} to {number_text(member['high'])}"
-            rows.append([name, weight, score, interval])
-        else:  # it was not evaluated, for the reason in its note
-            rows.append([name, as_text(member["note"], MAX_NOTE), "", ""])
+    for member in sorted(evaluated, key=lambda member: -abs(member["weight"])):
+        weight = number_text(member["weight"])
+        score = number_text(member["score"])
+        interval = f"{number_text(member['low'])} to {number_text(member['high'])}"
+        rows.append([str(member["name"]), weight, score, interval])
+    for member in not_evaluated:  # for the reason in its note
+        rows.append([str(member["name"]), as_text(member["note"], MAX_NOTE), "", ""])
     table = TextTable(["Member", "Weight", f"Held-out {learner.scoring_}", "Interval"], rows)
     explanation = hint(
         "An AutoRanker predicts the weighted sum of the scores of its members. Each member was "
