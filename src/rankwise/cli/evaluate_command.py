@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
     from rankwise.cli.pair_file import PairFile
     from rankwise.cli.trained_model import TrainedModel
-    from rankwise.metrics import Evaluation
+    from rankwise.metrics import Evaluation, RunEvaluation
 
 
 @click.command(
@@ -78,8 +79,6 @@ def evaluate(
     from rankwise.cli.trained_model import TrainedModel
     from rankwise.datasets.trec import is_trec_run
     from rankwise.metrics import evaluate as evaluate_scores
-    from rankwise.metrics import evaluate_runs
-    from rankwise.metrics.runs import DEFAULT_METRICS
 
     terminal.check_files([*paths, retrieval.qrels, items], per_group)
     if retrieval.qrels is None and len(paths) == 2 and is_trec_run(paths[0]):
@@ -87,14 +86,7 @@ def evaluate(
         retrieval = replace(retrieval, qrels=qrels)
         paths = (run,)
     if retrieval.qrels is not None:
-        result_of_runs = evaluate_runs(
-            retrieval.qrels,
-            read_named_runs(paths),
-            metric or DEFAULT_METRICS,
-            confidence=confidence,
-            unjudged=retrieval.unjudged_rule(),
-            missing_queries=retrieval.missing_queries_rule(),
-        )
+        result_of_runs = _evaluate_runs(paths, metric, retrieval, confidence)
         print_run_evaluation(result_of_runs, retrieval, per_query=per_group, as_json=as_json)
         return
     if len(paths) != 2:
@@ -109,12 +101,15 @@ def evaluate(
     scores, scored_items = score_items(ranker, file)
     y: Any = scored_items.truth
     metrics = metrics_for(metric or file.default_metrics, y, scored_items.weight)
+    compared_items = None
+    if isinstance(file, PairFile):  # errors allow for comparisons that share items
+        compared_items = scored_items.ids
     result = evaluate_scores(
         y,
         scores,
         scored_items.groups,
         metrics,
-        items=scored_items.ids if file.rows_are == "comparisons" else None,
+        items=compared_items,
         sample_weight=scored_items.weight,
         confidence=confidence,
     )
@@ -134,6 +129,24 @@ def evaluate(
     terminal.note(overlap_note(ranker, file, scored_items))
     if isinstance(ranker, TrainedModel) and isinstance(file, PairFile):
         terminal.note(_model_of_pairs_note(ranker, file))
+
+
+def _evaluate_runs(
+    paths: Sequence[Path], metric: tuple[str, ...], retrieval: RetrievalOptions, confidence: float
+) -> RunEvaluation:
+    """Evaluate TREC runs on qrels."""
+    from rankwise.metrics import evaluate_runs
+    from rankwise.metrics.runs import DEFAULT_METRICS
+
+    assert retrieval.qrels is not None
+    return evaluate_runs(
+        retrieval.qrels,
+        read_named_runs(paths),
+        metric or DEFAULT_METRICS,
+        confidence=confidence,
+        unjudged=retrieval.unjudged_rule(),
+        missing_queries=retrieval.missing_queries_rule(),
+    )
 
 
 def _metric_rows(result: Evaluation) -> list[dict[str, Any]]:
@@ -194,7 +207,8 @@ def _per_group_text(result: Evaluation, groups: NDArray[Any] | None) -> str:
         sizes = [None]
     else:
         labels = result.groups.tolist()
-        sizes = np.unique(groups, return_counts=True)[1].tolist()
+        _, n_items_of_group = np.unique(groups, return_counts=True)  # sorted as result.groups
+        sizes = n_items_of_group.tolist()
     names = [row.name for row in result]
     columns = [result.per_group[name].tolist() for name in names]
     return csv_text(["group", "items", *names], zip(labels, sizes, *columns, strict=True))

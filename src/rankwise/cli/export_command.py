@@ -42,11 +42,13 @@ def export(model: Path, file: Path | None, to: str | None, name: str, output: Pa
     is_onnx = to == "onnx" or (to is None and str(output).lower().endswith(".onnx"))
     terminal.check_files([model], output)
     ranker = open_model(model)
-    names = ranker.features or None
+    feature_names = ranker.features or None
     if is_onnx:
         if output is None:
             raise ValueError("ONNX files are binary; name a file, such as model.onnx, or - .")
-        export_onnx(ranker.model, output, feature_names=names)
+        export_onnx(ranker.model, output, feature_names=feature_names)
         return
-    document = export_linear(ranker.model, format=to or "json", feature_names=names, name=name)
+    document = export_linear(
+        ranker.model, format=to or "json", feature_names=feature_names, name=name
+    )
     terminal.write_text(output, json.dumps(document, indent=2, ensure_ascii=False) + "\n")

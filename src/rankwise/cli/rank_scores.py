@@ -193,7 +193,7 @@ def _recognize_one_model_per_row(
             f"the rows of {file.path} look like tasks ({item!r}), and its columns like models; "
             f"transpose the table, or rename {item!r} if its values are models."
         )
-    noun_of_rows = "model" if options.seed is None else "row"
+    noun_of_rows = "model" if options.seed is None else "row"  # a model has a row for each seed
     left_out = ""
     if others:
         left_out = f", without {join_words(others, 3)}"

@@ -110,21 +110,21 @@ def print_run_evaluation(
     """Print the metrics of runs as a table or as JSON; write the values of the queries as CSV."""
     if per_query is not None:
         terminal.write_text(per_query, _per_query_text(result))
-    judgments = []
+    next_judgments = []
     if options.next_judgments is not None:
-        judgments = result.next_judgments(options.next_judgments)
+        next_judgments = result.next_judgments(options.next_judgments)
     if as_json:
         document = {
             "qrels": options.qrels,
             "unjudged": result.unjudged,
             "metrics": _metric_rows(result),
         }
-        if judgments:
-            document["next_judgments"] = [judgment._asdict() for judgment in judgments]
+        if next_judgments:
+            document["next_judgments"] = [judgment._asdict() for judgment in next_judgments]
         terminal.print_json(document)
         return
     terminal.print_table(result.table())
-    print_next_judgments(judgments)
+    print_next_judgments(next_judgments)
 
 
 def print_next_judgments(judgments: list[NextJudgment]) -> None:

@@ -61,7 +61,7 @@ current = Session()
 
 def note(text: str) -> None:
     """Print a note on standard error, unless it is empty or was printed before."""
-    line = one_line(" ".join(text.split()))
+    line = one_line(" ".join(text.split()))  # without line breaks and control characters
     was_printed = line in current.notes
     if line and not current.quiet and not was_printed:
         current.notes.add(line)
@@ -135,6 +135,7 @@ def _exit_interrupted() -> NoReturn:
 
 def _follows_interrupt(error: Exception) -> bool:
     """Whether Ctrl-C led to an error: compiled modules that are being imported replace it."""
+    # Compiled modules raise another error if they are interrupted while they are imported.
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, KeyboardInterrupt):
@@ -166,6 +167,8 @@ def _failure_text(error: Exception) -> str:
 
 def _discard_output() -> None:
     """Discard buffered output, so that Python does not fail again when it exits."""
+    # Python flushes standard output when it exits, and would fail again: to the null device it
+    # cannot fail.
     with suppress(OSError, ValueError):  # standard output may have no file descriptor
         null_device = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null_device, sys.stdout.fileno())

@@ -140,8 +140,8 @@ class _TrainingRows(NamedTuple):
     ----------
     data : RankingData
         The rows; X has all columns without a role.
-    numbers : ndarray of int
-        Row numbers in the file.
+    row_numbers : ndarray of int
+        Numbers of the rows in the file.
     nuisance : pyarrow.Table or None
         Columns whose effects are estimated and removed.
     n_dropped : int
@@ -149,7 +149,7 @@ class _TrainingRows(NamedTuple):
     """
 
     data: RankingData
-    numbers: Indices
+    row_numbers: Indices
     nuisance: pa.Table | None
     n_dropped: int
 
@@ -170,16 +170,16 @@ def _read_training_rows(
         time=time,
     )
     n_rows_in_file = data.frame.num_rows
-    numbers = _rows_to_learn_from(file, data, options)
-    n_dropped = n_rows_in_file - len(numbers)
+    row_numbers = _rows_to_learn_from(file, data, options)
+    n_dropped = n_rows_in_file - len(row_numbers)
     if n_dropped or isinstance(file, PairFile):  # compared items are in the order of their graph
-        data = data.take(numbers)
+        data = data.take(row_numbers)
     nuisance = None
     if names.nuisance:
         nuisance = data.frame.select(names.nuisance)
     data = data._replace(X=data.frame.drop_columns(names.nuisance))
     check_magnitudes(file.path, data.X, data.frame.column_names)
-    return _TrainingRows(data, numbers, nuisance, n_dropped)
+    return _TrainingRows(data, row_numbers, nuisance, n_dropped)
 
 
 def _model_encodes_columns(file: DataFile, names: ColumnNames, options: ModelOptions) -> bool:
@@ -254,7 +254,7 @@ def _fit_vectorizer(
         order=file.table.column_orders() or None,
     )
     try:
-        return vectorizer.fit_without_warning(rows.data.X, row_numbers=rows.numbers)
+        return vectorizer.fit_without_warning(rows.data.X, row_numbers=rows.row_numbers)
     except ValueError as error:
         raise ValueError(
             f"{file.path}: {error} Set the use of columns with --categorical and --numeric, or "

@@ -200,6 +200,7 @@ class TrainingSet:
         is_prepared_by_steps = bool(self.steps)
         has_only_comparisons = self.pairs is not None and self.data.groups is None
         if isinstance(model, AutoRanker) and has_only_comparisons and not is_prepared_by_steps:
+            # it encodes the table, and learns from both items of a comparison
             return self._fit_to_items_and_comparisons(model)
         fit_arguments = {"groups": self.groups, "sample_weight": self.sample_weight}
         if self.data.time is not None:

@@ -157,7 +157,8 @@ def headline(board: Leaderboard) -> str:
         first = isolated_name(ranked[0].item)
         return f"{first} is first{of_component}; without intervals the uncertainty is unknown."
 
-    # Items whose interval of ranks contains 1: each by itself, and for all items at once
+    # Items whose interval of ranks contains 1: by the intervals of single items, and by the wider
+    # ones that hold for all items at once
     possible_best = [row.item for row in ranked if row.best_rank == 1]
     n_simultaneous = sum(row.best_of_all == 1 for row in ranked)
     confidence = f"{100 * board.confidence:g}%"
@@ -252,7 +253,8 @@ def _standardized_deviations(results: HeadToHead) -> Array:
     Deviations are multiplied by the square root of the number of comparisons, so that the results
     of few comparisons are not surprising.
     """
-    # The standard error of a mean of n results is proportional to 1 / √n.
+    # The standard error of a mean of n results is proportional to 1 / √n. A pair whose comparisons
+    # all have weight 0 has the mean NaN.
     deviation = np.nan_to_num((results.observed - results.expected) * np.sqrt(results.n))
     if not deviation.any():
         return deviation

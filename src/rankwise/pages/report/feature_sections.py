@@ -113,7 +113,7 @@ def _weight_errors(model_parts: ModelParts, n_weights: int) -> Array | None:
     calibrated = model_parts.calibrated
     if calibrated is None or calibrated.root_ is None:
         return None
-    if len(calibrated.root_) != n_weights:  # a kernel model: errors of its own coefficients
+    if len(calibrated.root_) != n_weights:  # of a kernel model, whose coefficients are of items
         return None
     return calibrated.jackknife().coefficient_errors
 

@@ -28,14 +28,14 @@ class Margins:
         Number of all such pairs.
     differences : ndarray of shape (n_sampled,)
         Differences of all pairs, or of a random sample.
-    n_wrong, n_tied : int
+    n_wrong_pairs, n_tied_pairs : int
         Number of all pairs with a negative difference, and with the difference 0.
     """
 
     n_pairs: int
     differences: Array
-    n_wrong: int
-    n_tied: int
+    n_wrong_pairs: int
+    n_tied_pairs: int
 
     @property
     def is_sample(self) -> bool:
@@ -58,8 +58,8 @@ class Margins:
             "edges": short_numbers(bin_edges),
             "counts": n_pairs_per_bin.tolist(),
             "zero": int(is_zero.sum()),
-            "wrong": self.n_wrong,
-            "tied": self.n_tied,
+            "wrong": self.n_wrong_pairs,
+            "tied": self.n_tied_pairs,
             "median": median,
         }
 
@@ -69,11 +69,12 @@ def find_margins(scored: ScoredItems, rng: np.random.Generator) -> Margins:
     n_pairs = int(scored.counts.different_y.sum())
     differences = np.empty(0)
     if n_pairs:
+        # all pairs, or MAX_PAIRS of them at random
         better, worse = draw_pairs(scored.y, scored.groups.codes, MAX_PAIRS, rng)
         differences = scored.scores[better] - scored.scores[worse]
-    n_wrong = int(scored.counts.discordant.sum())
-    n_tied = int(scored.counts.tied_scores.sum())
-    return Margins(n_pairs, differences, n_wrong, n_tied)
+    n_wrong_pairs = int(scored.counts.discordant.sum())
+    n_tied_pairs = int(scored.counts.tied_scores.sum())
+    return Margins(n_pairs, differences, n_wrong_pairs, n_tied_pairs)
 
 
 def _make_bin_edges(differences: Array) -> Array:

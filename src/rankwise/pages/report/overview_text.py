@@ -35,8 +35,8 @@ def subtitle(model_parts: ModelParts, scored: ScoredItems) -> str:
 def headline(scored: ScoredItems, baselines: list[Baseline]) -> str:
     """The shares of correctly and wrongly ordered pairs, and a question if no pair is wrong."""
     n_pairs = int(scored.counts.different_y.sum())
-    n_wrong = int(scored.counts.discordant.sum())
-    n_tied = int(scored.counts.tied_scores.sum())
+    n_wrong_pairs = int(scored.counts.discordant.sum())
+    n_tied_pairs = int(scored.counts.tied_scores.sum())
     dropped_sentence = _describe_dropped_items(scored.n_unscored)
     if not n_pairs:
         return f"No two items of a group differ in their true score.{dropped_sentence}"
@@ -47,14 +47,15 @@ def headline(scored: ScoredItems, baselines: list[Baseline]) -> str:
         pairs = f"{count(n_pairs, 'pair')} of items with different true scores"
     else:
         pairs = f"{count(n_pairs, 'pair')} of items of the same group with different true scores"
-    correct = share_text(n_pairs - n_wrong - n_tied, n_pairs)
-    wrong = share_text(n_wrong, n_pairs)
-    if n_tied:
-        incorrect = f", {wrong} in the wrong one, and {share_text(n_tied, n_pairs)} are tied"
+    correct = share_text(n_pairs - n_wrong_pairs - n_tied_pairs, n_pairs)
+    wrong = share_text(n_wrong_pairs, n_pairs)
+    if n_tied_pairs:
+        tied = share_text(n_tied_pairs, n_pairs)
+        incorrect = f", {wrong} in the wrong one, and {tied} are tied"
     else:
         incorrect = f" and {wrong} in the wrong one"
     leakage_question = ""
-    if n_wrong + n_tied == 0 and n_pairs >= MANY_PAIRS:
+    if n_wrong_pairs + n_tied_pairs == 0 and n_pairs >= MANY_PAIRS:
         leakage_question = _ask_for_leakage(scored, baselines)
     return (
         f"Of {pairs}, <strong>{correct} are in the right order</strong>{incorrect}."

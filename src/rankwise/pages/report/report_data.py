@@ -102,8 +102,8 @@ class ScoredItems:
     @cached_property
     def compared_items(self) -> ComparedItems | None:
         """The items of each group, if groups are comparisons of two items that share items."""
-        has_groups_of_two = not self.is_one_list and (self.groups.sizes == 2).all()
-        if self.ids is None or not has_groups_of_two:
+        are_groups_pairs = not self.is_one_list and (self.groups.sizes == 2).all()
+        if self.ids is None or not are_groups_pairs:
             return None
         names = [str(self.ids[row]) for row in self.rows.tolist()]
         are_items_repeated = len(set(names)) < len(names)
@@ -151,10 +151,10 @@ class ScoredItems:
         """Predicted scores minus the mean of their group."""
         return self.groups.center(self.scores)
 
-    def first_groups(self, n_items: int) -> Indices:
-        """Items of the first groups with at most `n_items` items together, but of one at least."""
+    def first_groups(self, max_items: int) -> Indices:
+        """Items of the first groups with at most `max_items` items together; one group at least."""
         n_items_up_to_group = np.cumsum(self.groups.sizes)
-        n_fitting_groups = int(np.count_nonzero(n_items_up_to_group <= n_items))
+        n_fitting_groups = int(np.count_nonzero(n_items_up_to_group <= max_items))
         n_groups = max(n_fitting_groups, 1)  # one group even if it is larger
         return np.flatnonzero(self.groups.codes < n_groups)
 

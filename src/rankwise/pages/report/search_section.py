@@ -53,7 +53,8 @@ def describe_search(learner: BaseEstimator | None) -> JsonObject | None:
     metric = get_metric(learner.scoring)
     mean_curves = [_average_units(curve) for curve in curves_of_search(learner)]
 
-    # The chosen curve first, then the others by their best value: the second sort is stable.
+    # Curves with a defined metric: the chosen one first, then the others by their best value (the
+    # second sort is stable).
     sorted_curves = [curve for curve in mean_curves if np.isfinite(curve.best_quality(metric))]
     sorted_curves.sort(key=lambda mean_curve: -mean_curve.best_quality(metric))
     sorted_curves.sort(key=lambda mean_curve: not mean_curve.curve.is_chosen)
@@ -80,9 +81,9 @@ def describe_search(learner: BaseEstimator | None) -> JsonObject | None:
 
 def _average_units(curve: ValidationCurve) -> _MeanCurve:
     """Average over outputs and units."""
-    by_unit = curve.by_group  # (n_units, n_values), of groups or folds
-    if by_unit.ndim > 2:  # several outputs
-        by_unit = by_unit.mean(axis=2)
+    by_unit = curve.by_group  # (n_units, n_values) or (n_units, n_values, n_outputs)
+    if by_unit.ndim > 2:
+        by_unit = by_unit.mean(axis=2)  # over the outputs; units are groups or folds
     is_defined = (~np.isnan(by_unit)).any(axis=1)
     n_units = int(np.count_nonzero(is_defined))
     error = curve.error
@@ -108,7 +109,7 @@ def _unit_of(results: Mapping[str, object]) -> str:
     labels = results.get("groups")
     if labels is None:  # RankingPursuitCV
         return "held-out parts"
-    # Each group has a label of its own; folds repeat theirs.
+    # Groups differ in their labels; folds of a list repeat its label. Folds of edges are numbered.
     unit_labels = np.asarray(labels)
     is_unique = len(np.unique(unit_labels)) == len(unit_labels)
     if is_unique and results.get("cv") != "folds of edges":

@@ -64,10 +64,10 @@ class SurvivalCurve(NamedTuple):
     @property
     def median(self) -> float | None:
         """First time that at most half of the items survive; None if more survive."""
-        is_below = self.survival <= 0.5  # the median is the first time at which it holds
-        if not is_below.any():
+        is_at_most_half = self.survival <= 0.5
+        if not is_at_most_half.any():
             return None
-        return float(self.times[np.argmax(is_below)])
+        return float(self.times[np.argmax(is_at_most_half)])  # the first such time
 
 
 def survival_ranking(
@@ -148,11 +148,11 @@ def survival_report(
 def curves_of_thirds(ranking: SurvivalRanking) -> list[SurvivalCurve]:
     """Survival curves of the items in thirds of the predicted score, inside each group."""
     graph = ranking.graph
-    has_time = np.flatnonzero(~np.isnan(graph.time))
-    third_of_item = _split_into_thirds(ranking.score[has_time], graph.groups[has_time])
+    timed_items = np.flatnonzero(~np.isnan(graph.time))
+    third_of_item = _split_into_thirds(ranking.score[timed_items], graph.groups[timed_items])
     curves = []
     for third in range(len(THIRDS)):
-        items = has_time[third_of_item == third]
+        items = timed_items[third_of_item == third]
         if not len(items):
             continue
         times, survival = kaplan_meier(graph.time[items], graph.event[items])
@@ -280,7 +280,7 @@ def round_ticks(end: float) -> list[float]:
     """At most six round numbers from 0 to `end`."""
     if end <= 0:
         return [0.0]
-    power_of_ten = 10.0 ** np.floor(np.log10(end))
+    power_of_ten = 10.0 ** np.floor(np.log10(end))  # `end` is 1 to 10 times as large
     round_steps = [factor * power_of_ten for factor in (0.2, 0.5, 1.0, 2.0)]
     step = next(step for step in round_steps if end / step < N_TICKS)  # the smallest that fits
     n_steps = int(end / step)
