@@ -157,7 +157,7 @@ def _failure_text(error: Exception) -> str:
         return f"not enough memory. {text}".strip()
     if isinstance(error, OSError) and error.errno is not None:
         reason = " ".join((error.strerror or "").split())
-        if error.filename is None:  # all other files are opened by name
+        if error.filename is None:  # of a stream: all files are opened by name
             return f"standard output: {reason}"
         return f"{error.filename}: {reason}"
     if isinstance(error, (ValueError, OSError, ImportError)):
