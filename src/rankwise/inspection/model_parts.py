@@ -86,7 +86,7 @@ class ModelParts(NamedTuple):
         if sp.issparse(coef):
             coef = coef.toarray()
         weights = np.asarray(coef, dtype=np.float64)
-        has_one_output = weights.size == weights.shape[-1]
+        has_one_output = weights.size == weights.shape[-1]  # (n_features,) or (1, n_features)
         if not has_one_output:
             return None
         return weights.reshape(-1)

@@ -112,7 +112,8 @@ class Contributions:
         largest_score = float(np.abs(self.scores).max())
         if largest_score == 0.0:
             return np.zeros(len(self.weights))
-        # Covariance of each contribution with the score, divided by the variance of the score
+        # Covariance of each contribution with the score, divided by the variance of the score. X
+        # need not be centered, because the scores sum to 0 in each group.
         scaled_scores = self.scores / largest_score  # squares neither overflow nor underflow
         covariance = (self.weights / largest_score) * (self.X.T @ scaled_scores)
         return np.asarray(covariance / (scaled_scores @ scaled_scores))

@@ -408,9 +408,9 @@ def _row_for_page(row: LeaderboardRow) -> BoardRow:
 
 def _add_item_effects(X: Array | None) -> Array | None:
     """Append one indicator column per item, so that ratings may differ from the features' fit."""
-    if X is None or not X.any():
+    if X is None or not X.any():  # constant columns are all 0 after scaling: no information
         return None
-    # Features and item indicators make up half each of the squared length, 1 on average.
+    # Rows have mean squared length 1: half from the features, half from the indicators.
     root_mean_squared_length = np.sqrt(np.mean(np.sum(X**2, axis=1)))
     item_indicators = np.eye(len(X))
     return np.asarray(np.hstack([X / root_mean_squared_length, item_indicators]) / np.sqrt(2))

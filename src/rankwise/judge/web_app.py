@@ -464,7 +464,7 @@ class _Endpoints:
                 message = self._confirmation(answered_question)
             elif action == "undo":
                 question = self.session.undo(judge)
-            else:
+            else:  # "question": only ask
                 question = self.session.question(judge)
         except NotOpenError as error:
             question = self.session.question(judge)
@@ -501,7 +501,7 @@ class _Endpoints:
                 cells.append({"column": column, "text": text})
         name = item.name
         if self.session.is_blind:
-            name = "a picture"
+            name = "a picture"  # the alternative text of the image
         image_number = None
         if item.image is not None:
             image_number = position

@@ -152,7 +152,7 @@ def neighbor_note(board: TaskLeaderboard) -> list[str]:
     # Observed and detectable differences of neighbors in the ranking.
     differences = []
     detectable = []
-    errors = board.errors.pair_errors.methods[0]
+    errors = board.errors.pair_errors.by_tasks_or_seeds
     for upper, lower in pairwise(ranked):
         differences.append(board.ratings[upper] - board.ratings[lower])
         error = errors.variance[upper, lower] ** 0.5

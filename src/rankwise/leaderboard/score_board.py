@@ -275,7 +275,7 @@ class TaskLeaderboard(RankedBoard):
             low=value - half_width,
             high=value + half_width,
             p_value=float(pair_errors.p_values(differences)[i, j]),
-            freedom=float(pair_errors.methods[0].freedom[i, j]),
+            freedom=float(pair_errors.by_tasks_or_seeds.freedom[i, j]),
         )
 
     def _comparable(self, a: Hashable, b: Hashable) -> tuple[int, int]:

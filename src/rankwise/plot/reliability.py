@@ -86,6 +86,7 @@ class ReliabilityDisplay(Display):
             The display itself.
         """
         self._create_axes(ax, name)
+        # Probabilities are of the predicted order, so at least ½
         (self.diagonal_,) = self.ax_.plot([0.5, 1], [0.5, 1], color=NEUTRAL, linestyle="--")
         options = {"marker": "o", "color": COLORS[0], **kwargs}
         (self.line_,) = self.ax_.plot(self.predicted, self.observed, **options)

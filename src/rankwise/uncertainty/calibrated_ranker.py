@@ -354,7 +354,7 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         # gaps_ has the distances to the best item, then those to the items of each grade
         index = 0
         if grade is not None:
-            index = 1 + int(np.searchsorted(self.grades_, grade))
+            index = 1 + int(np.searchsorted(self.grades_, grade))  # lowest grade from there on
         if index == len(self.gaps_):
             raise ValueError(
                 f"grade={grade!r}; expected one of the relevance levels of the training data, "

@@ -35,11 +35,11 @@ def gaps_of_grades(left_out: LeftOut) -> tuple[Array, list[Array]]:
     """
     graph = left_out.graph
     if left_out.units.members_are_edges or not graph.has_relevance:
-        return np.empty(0), [np.empty(0)]
+        return np.empty(0), [np.empty(0)]  # no grades, and no gap to the best item of any group
     y = np.asarray(graph.y).reshape(graph.n_items)
 
     # Held-out scores; those of groups that no unit contains as a whole are NaN
-    unit_of_item = fold_of_item(left_out.units.members, graph.n_items)
+    unit_of_item = fold_of_item(left_out.units.members, graph.n_items)  # −1: in no unit
     last_unit_of_group = max_by_list(unit_of_item, graph.groups)
     first_unit_of_group = -max_by_list(-unit_of_item, graph.groups)
     group_is_split = first_unit_of_group != last_unit_of_group
@@ -202,7 +202,8 @@ def _standard_error_of_new_pairs(
     """
     # The error of a pair that was not in the training data leaves out the units of the pair itself
     n_units = len(left_out.units.members)
-    n_other_units = max(1, n_units - len(differences_without_units))
+    n_own_units = len(differences_without_units)  # 1, or 2 if units are single items
+    n_other_units = max(1, n_units - n_own_units)
 
     # Squared changes of the difference without each unit of the pair
     model_of_all_data = np.full(len(pairs.better), -1)
@@ -211,7 +212,8 @@ def _standard_error_of_new_pairs(
     for difference_without_unit in differences_without_units:
         squares_of_own_units += (difference_without_unit - difference) ** 2
 
-    # The jackknife error is √((U − 1) / U · sum of the squares of all units)
+    # The jackknife error of U units is √((U − 1) / U · sum of their squares): subtract the own
+    # units from the sum, and use the factor of the other units
     jackknife_error = errors.predict_difference(
         left_out.X, pairs.better, pairs.worse, left_out.groups
     ).error
@@ -230,7 +232,7 @@ def _folds_of_list(task: RankRLSTask, n_items: int, rng: np.random.Generator) ->
         )
     if task.has_pairs and n_items <= MOST_FOR_PAIRS:
         return np.zeros(n_items, dtype=np.intp)  # one fold: each pair is held out in turn
-    n_folds = min(EXACT_FOLDS, n_items // 2)
+    n_folds = min(EXACT_FOLDS, n_items // 2)  # at least two items, a pair, in each
     return np.asarray(rng.permutation(n_items) % n_folds, np.intp)
 
 
@@ -244,6 +246,7 @@ def _differences_within_list(
     candidates = task.candidates()  # only the alpha of the learner
     n_folds = fold_of_item.max() + 1
     if n_folds > 1:  # held-out scores of each fold
+        # (n_items, n_outputs, n_candidates): one output and one candidate
         scores = task.held_out(indices_by_group(fold_of_item), candidates)[:, 0, 0]
         return np.asarray(scores[first] - scores[second])
     # Leave-pair-out: the differences of all pairs, in one block
@@ -292,7 +295,7 @@ def draw_pairs(
     positions = np.arange(len(items))
 
     # Items with lower y: from the start of the group up to the start of the run of equal y
-    group_start = np.searchsorted(sorted_codes, sorted_codes)
+    group_start = np.searchsorted(sorted_codes, sorted_codes)  # first position of each code
     is_run_start = np.ones(len(items), dtype=bool)
     is_run_start[1:] = (np.diff(sorted_y) != 0) | (np.diff(sorted_codes) != 0)
     run_start = np.maximum.accumulate(np.where(is_run_start, positions, 0))

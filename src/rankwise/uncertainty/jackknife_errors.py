@@ -458,6 +458,7 @@ def _leave_out_by_refits(
         target = y
     else:
         scores, groups, weights = unpack_target(y, groups)
+        # cost="sign": items with equal scores are no pairs
         graph = ScoreGraph(check_y(scores), groups, cost="sign", sample_weight=weights)
         target = scores
         if groups is not None:
@@ -522,7 +523,7 @@ def _rescale_members_to_model(
         # Factor of least squares: <member, model> / <member, member>
         squared_norm = member_scores @ member_scores
         inner_product = member_scores @ centered_scores
-        if inner_product > 0:
+        if inner_product > 0:  # a negative factor would reverse the order of the member
             final_estimator(member).rescale(inner_product / squared_norm)
 
 

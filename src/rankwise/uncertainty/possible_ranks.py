@@ -166,7 +166,7 @@ def joint_quantile(spread: CovarianceRoot, lists: Indices, confidence: float) ->
     root = spread.root
     largest_entry = float(np.abs(root).max(initial=0.0))
     if largest_entry > 0:
-        root = root / largest_entry  # single precision overflows at 3e38
+        root = root / largest_entry  # ratios stay the same; single precision overflows at 3e38
     normal = rng.standard_normal((root.shape[1], JOINT_DRAWS))
     scale = np.sqrt(rng.chisquare(spread.freedom, JOINT_DRAWS) / spread.freedom)
     errors = (root @ (normal / scale)).astype(np.float32)

@@ -112,7 +112,7 @@ def reliability(probability: Array, n_bins: int = 10) -> Reliability:
     """
     # The item with the larger probability is predicted to be the better one, which the first is
     probability_of_predicted = np.maximum(probability, 1 - probability)
-    is_correct = np.where(probability == 0.5, 0.5, probability > 0.5)
+    is_correct = np.where(probability == 0.5, 0.5, probability > 0.5)  # a tie is half correct
     lowest_first = np.argsort(probability_of_predicted, kind="stable")
     bins = [pairs for pairs in np.array_split(lowest_first, n_bins) if len(pairs)]
     return Reliability(

@@ -15,6 +15,7 @@ from rankwise.leaderboard.models.base import RatingModel
 def head_to_head(model: RatingModel) -> HeadToHead:
     """Return the results of every two items that met; with teams, on opposite sides."""
     counts = model.counts
+    # Of each pair: weight times expected outcome, summed over its comparisons, and their number
     expected_sums = counts.pair_weights * model.expected(model.margins())
     n_comparisons = counts.sum_by_pair(counts.count.astype(np.float64))
     if counts.teams is not None:
@@ -43,6 +44,7 @@ def _between_members(
         return is_on_first.T @ sp.diags_array(pair_values) @ is_on_second
 
     n_met = sum_by_members(n_comparisons)
+    # Every two items i < j that met, with either of them on the first side
     first, second = sp.csr_array(sp.triu(n_met + n_met.T, k=1)).nonzero()
 
     def sum_both_sides(i_on_first: sp.csr_array, i_on_second: sp.csr_array) -> Array:

@@ -95,7 +95,7 @@ class CircleTest:
 
         # Degrees of freedom: an edge more than a spanning forest closes one independent circle.
         n_edges = len(counts.edges)
-        n_components = int(counts.components.max())
+        n_components = int(counts.components.max())  # numbered from 1
         self.n_circles = n_edges - (counts.n_items - n_components)
         n_comparisons = int(counts.count.sum())
         self.n_repeats = n_comparisons - n_edges
@@ -129,7 +129,7 @@ class CircleTest:
     def residuals(self) -> PairResiduals:
         """Residuals of the comparisons of the board."""
         counts = self.counts
-        weight = counts.outcome_weight
+        weight = counts.outcome_weight  # of all equal comparisons together
         residuals = counts.target - self.expected[counts.pair_of_outcome]
         edge_sums = counts.sum_by_edge(counts.sum_by_pair(weight * residuals))
         total_squares = np.sum(weight * residuals**2 / self.variances[counts.pair_of_outcome])
@@ -140,10 +140,11 @@ class CircleTest:
         """Residuals of the same comparisons with outcomes drawn from the model."""
         counts = self.counts
         rng = np.random.default_rng(0)
-        # Of win, tie and loss, by distinct outcome.
+        # Of win, tie and loss: (n_outcomes, 3)
         probabilities = curve.probabilities(self.margins)[counts.pair_of_outcome]
         outcomes = np.array([[1.0], [0.0], [-1.0]])
         residuals = outcomes - self.expected[counts.pair_of_outcome]  # (3, n_outcomes)
+        # Of one comparison; n_drawn says how many of them have each outcome
         weighted_squares = counts.weight * residuals**2 / self.variances[counts.pair_of_outcome]
         sums_by_board = []  # (n_boards, n_edges)
         squares_by_board = []  # (n_boards,)
@@ -172,7 +173,8 @@ class CircleTest:
         edge_squares = np.sum(residuals.edge_sums**2 / self.edge_information, axis=-1)
         within = residuals.total_squares - edge_squares
         is_rounding = within <= ROUNDING * residuals.total_squares
-        within = np.where(is_rounding, np.nan, within)
+        within = np.where(is_rounding, np.nan, within)  # no variance: no ratio
+        # Each over its degrees of freedom
         mean_between = between / self.n_circles
         mean_within = within / self.n_repeats
         return np.asarray(mean_between / mean_within)
@@ -193,8 +195,8 @@ class CircleTest:
             return False
         if self.model.outcome_curve is None:  # the F distribution, without simulated boards
             return True
-        n_outcomes = N_DRAWS * len(self.counts.target)
-        return n_outcomes <= MOST_DRAWS and self.counts.n_items <= DENSE_LIMIT
+        n_simulated_outcomes = N_DRAWS * len(self.counts.target)
+        return n_simulated_outcomes <= MOST_DRAWS and self.counts.n_items <= DENSE_LIMIT
 
 
 def measure_intransitivity(model: RatingModel, *, is_testable: bool) -> Intransitivity:

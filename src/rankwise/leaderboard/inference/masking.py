@@ -42,7 +42,9 @@ class MaskingTest(NamedTuple):
     errors: StudentErrors
 
 
-def masking_test(model: AdditiveModel, is_rated: Mask, variances: Array) -> MaskingTest | None:
+def masking_test(
+    model: AdditiveModel, is_rated: Mask, jackknife_variances: Array
+) -> MaskingTest | None:
     """Mask cells of the complete models; None without missing cells or with few complete models.
 
     Parameters
@@ -51,7 +53,7 @@ def masking_test(model: AdditiveModel, is_rated: Mask, variances: Array) -> Mask
         The fitted model.
     is_rated : ndarray of bool, shape (n_models,)
         Models with an interval.
-    variances : ndarray of shape (n_models + 1, n_models + 1)
+    jackknife_variances : ndarray of shape (n_models + 1, n_models + 1)
         Variances of the differences by the jackknife; the last row is the reference.
     """
     has_all_scores = model.design.is_observed.all(axis=1)
@@ -66,19 +68,19 @@ def masking_test(model: AdditiveModel, is_rated: Mask, variances: Array) -> Mask
     # Two models: the variances of both, and the usual variance between two complete models
     complete = np.flatnonzero(is_complete)
     first, second = np.triu_indices(n_complete, k=1)
-    pair_variance = float(np.median(variances[complete[first], complete[second]]))
+    pair_variance = float(np.median(jackknife_variances[complete[first], complete[second]]))
     variance = missing_cell_variances[:, None] + missing_cell_variances + pair_variance
 
     # A model and the reference: its variance, and the usual variance of a complete model
-    reference_variance = float(np.median(variances[-1, complete]))
+    reference_variance = float(np.median(jackknife_variances[-1, complete]))
     variance[-1] = missing_cell_variances + reference_variance
     variance[:, -1] = missing_cell_variances + reference_variance
 
-    # Pairs of complete models have their variance by the jackknife
+    # 0 for pairs of complete models: the errors by the jackknife are used for them
     lacks_scores = missing_cell_variances > 0
     is_affected = lacks_scores[:, None] | lacks_scores
     variance[~is_affected] = 0.0
-    degrees_of_freedom = np.full_like(variance, n_complete - 1.0)
+    degrees_of_freedom = np.full_like(variance, n_complete - 1.0)  # from n_complete changes
     errors = student_errors(variance, degrees_of_freedom)
     return MaskingTest(n_complete, missing_cell_errors, errors)
 
@@ -95,5 +97,5 @@ def errors_of_missing_cells(model: AdditiveModel, is_complete: Mask) -> Array:
     n_complete = is_complete.sum()
     variances = (mean_residuals**2).sum(axis=0) / (n_complete - 1)
     has_all_tasks = design.is_observed.all(axis=1)
-    variances[has_all_tasks] = 0.0
+    variances[has_all_tasks] = 0.0  # nothing is missing
     return np.asarray(np.sqrt(variances))

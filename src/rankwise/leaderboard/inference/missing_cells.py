@@ -85,12 +85,12 @@ def _variance_decreases(
     task_averages = observed / n_models  # (n_models, n_tasks)
     scale = task_weights * n_models / (n_models + 1)
 
-    # xᵀ A⁻¹ x for all cells
+    # xᵀ A⁻¹ x = [A⁻¹]_mm − 2 [A⁻¹ o]_m + oᵀ A⁻¹ o for all cells, with the average o of a task
     inverse_averages = inverse @ task_averages
     quadratic = inverse.diagonal()[:, None] - 2 * inverse_averages
     quadratic = quadratic + np.einsum("mt,mt->t", task_averages, inverse_averages)
 
-    # Σ (cᵀ A⁻¹ x)² over the contrasts
+    # Σ (cᵀ A⁻¹ x)² over the contrasts, with cᵀ A⁻¹ x = [cᵀ A⁻¹]_m − cᵀ A⁻¹ o
     squared_projections = np.zeros_like(observed)
     for contrast in contrasts:
         projected = contrast @ inverse

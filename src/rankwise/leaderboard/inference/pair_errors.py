@@ -29,16 +29,17 @@ class StudentErrors:
 
     def p_values(self, differences: Array) -> Array:
         """Two-sided p-values of the differences; 1 for a difference of 0."""
-        size = np.abs(differences)
+        absolute_difference = np.abs(differences)
         error = np.sqrt(self.variance)
-        t_statistic = np.full_like(size, np.inf)  # infinite without error, but 0 if equal
-        np.divide(size, error, out=t_statistic, where=error > 0)
-        t_statistic[size == 0] = 0.0
-        return np.asarray(2 * stdtr(self.freedom, -t_statistic))
+        # |difference| / error: infinite without error, but 0 if equal
+        t_statistic = np.full_like(absolute_difference, np.inf)
+        np.divide(absolute_difference, error, out=t_statistic, where=error > 0)
+        t_statistic[absolute_difference == 0] = 0.0
+        return np.asarray(2 * stdtr(self.freedom, -t_statistic))  # both tails of Student's t
 
     def half_widths(self, row: int, confidence: float) -> Array:
         """Half widths of the intervals of the differences to one row."""
-        quantile = stdtrit(self.freedom[row], (1 + confidence) / 2)
+        quantile = stdtrit(self.freedom[row], (1 + confidence) / 2)  # of Student's t
         error = np.sqrt(self.variance[row])
         quantile = np.where(error > 0, quantile, 0.0)  # it may be infinite where there is no error
         return np.asarray(quantile * error)
@@ -56,10 +57,15 @@ class PairErrors:
     Attributes
     ----------
     methods : tuple of StudentErrors
-        Errors by each method, such as the jackknife and the masking test.
+        Errors by each method: first the jackknife or the seeds, then the masking test, if any.
     """
 
     methods: tuple[StudentErrors, ...]
+
+    @property
+    def by_tasks_or_seeds(self) -> StudentErrors:
+        """Errors by the jackknife over tasks or, for fixed tasks, by seeds; without masking."""
+        return self.methods[0]  # the second one, if any, is the masking test
 
     def p_values(self, differences: Array) -> Array:
         """Largest p-value of each difference."""

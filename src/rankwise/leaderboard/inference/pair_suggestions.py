@@ -268,14 +268,14 @@ def _choose_pairs(
         # The pairs with the largest values are the candidates; all others are below the bound.
         by_value = np.argpartition(-values, n_candidates - 1)
         candidates = by_value[:n_candidates]
-        candidates = candidates[values[candidates] >= 0]
+        candidates = candidates[values[candidates] >= 0]  # chosen pairs have the value −1
         bound_of_others = values[by_value[n_candidates:]].max(initial=0.0)
         while len(chosen) < k:
             values[candidates] = _pair_values(
                 posterior, first[candidates], second[candidates], n_top, rng
             )
             best = candidates[np.argmax(values[candidates])]
-            if values[best] < bound_of_others * (1 - JITTER):
+            if values[best] < bound_of_others * (1 - JITTER):  # values differ by this at random
                 break  # values have decreased below those of others: choose new candidates
             pair = (int(first[best]), int(second[best]))
             chosen.append(pair)
@@ -311,7 +311,7 @@ def answers_to_go(
         confidences = [_confidence_of_draws(mean, mean + errors, n_top) for mean in possible_means]
         if np.median(confidences) >= level:
             return n_answers
-        n_next = max(1, n_answers // 4)
+        n_next = max(1, n_answers // 4)  # a quarter more at a time: a rough estimate suffices
         n_answers += len(_choose_pairs(planned, n_top, n_next, rng))
     return None
 
@@ -383,7 +383,7 @@ def _confidence_and_n_unsettled(
     p_other_side = np.minimum(p_top, 1 - p_top)
     n_unsettled = int((p_other_side > 1 - level).sum())
     contenders = np.flatnonzero(p_other_side > LEAST_DOUBT)
-    if len(contenders) > MOST_CONTENDERS:
+    if len(contenders) > MOST_CONTENDERS:  # too many to draw, and far from settled
         return 0.0, n_unsettled
     draws = posterior.draw(contenders, N_DRAWS, rng)
     n_contenders_in_top = int(np.isin(contenders, by_mean[:n_top]).sum())
@@ -395,7 +395,7 @@ def _suggest(
     posterior: RatingPosterior, labels: Labels, i: int, j: int, rng: np.random.Generator
 ) -> SuggestedPair:
     """Return a pair in random order."""
-    if rng.random() < 0.5:  # a random item is on the first side
+    if rng.random() < 0.5:  # a random one of the two is first
         i, j = j, i
     error = np.sqrt(posterior.variances(np.array([i]), np.array([j])))
     margin = posterior.mean[[i]] - posterior.mean[[j]]

@@ -79,9 +79,10 @@ class RatingPosterior:
     @property
     def noise(self) -> float:
         """σ², the variance of one comparison around the difference of the ratings."""
+        # expit(slope · d) is about the normal distribution function of slope · d / 1.702.
         if self.curve.slope > 0:
             return (LOGISTIC / self.curve.slope) ** 2
-        return np.inf
+        return np.inf  # outcomes do not depend on the ratings
 
     def variances(self, i: Indices, j: Indices) -> Array:
         """Variance of r_i − r_j; i and j are broadcast against each other.
@@ -240,7 +241,7 @@ def fit_posterior(graph: PairGraph, features: Array | None, prior: float) -> Rat
     # Least squares with these weights and targets, of the margins or of a Newton step.
     are_wins = bool(np.isin(graph.edge_target, (0.0, 1.0)).all())
     if are_wins:
-        penalty = prior * TIE_CURVATURE
+        penalty = prior * TIE_CURVATURE  # prior 1: the curvature of one tie
         step = _newton_step_at_mode(differences, graph.edge_target, weight, basis, penalty)
     else:
         penalty = prior
@@ -255,19 +256,21 @@ def fit_posterior(graph: PairGraph, features: Array | None, prior: float) -> Rat
         scaled_covariance = basis @ _inverse(precision) @ basis.T
     right = differences.T @ step.weighted_target
     mean = np.asarray(scaled_covariance @ right, dtype=np.float64)
-    if are_wins:  # Bradley–Terry: ratings are log odds, with noise 1
-        log_odds = ProbabilityMap(1.0, 1 / LOGISTIC**2)
+    if are_wins:  # Bradley–Terry: ratings are log odds, and the inverse is their covariance
+        # P = σ(d / √(1 + v / 1.702²)): the logistic curve, averaged over errors of variance v
+        log_odds = ProbabilityMap(slope=1.0, error_weight=1 / LOGISTIC**2)
         return RatingPosterior(mean, scaled_covariance, log_odds)
 
     noise = _noise_of_margins(graph.edge_target, weight, explained_squares=float(right @ mean))
-    # P = σ(1.702 d / √(noise + v)) approximates the normal distribution function.
-    curve = ProbabilityMap(LOGISTIC / np.sqrt(noise), 1 / np.sqrt(noise) ** 2)
+    # P = σ(1.702 d / √(noise + v)) approximates the normal distribution function; v = error².
+    curve = ProbabilityMap(slope=LOGISTIC / np.sqrt(noise), error_weight=1 / np.sqrt(noise) ** 2)
     return RatingPosterior(mean, noise * scaled_covariance, curve)
 
 
 def _noise_of_margins(target: Array, weight: Array, explained_squares: float) -> float:
     """Variance of a margin around the difference of the ratings, of maximum likelihood."""
     total_squares = float(weight @ target**2)
+    # Not 0, even if the ratings explain all margins
     residual_squares = max(total_squares - explained_squares, LEAST_NOISE * total_squares)
     return residual_squares / len(target)
 
@@ -351,6 +354,6 @@ def _centered_basis(features: Array) -> Array:
     if n_features > n_items:  # the same inner products with n_items columns
         basis = scipy.linalg.qr(basis.T, mode="economic")[1].T
     root_mean_square = np.sqrt((basis**2).sum(axis=1).mean())
-    if root_mean_square == 0:
+    if root_mean_square == 0:  # all items have the same features
         root_mean_square = 1.0
     return np.asarray(basis / root_mean_square)

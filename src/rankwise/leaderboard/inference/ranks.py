@@ -258,8 +258,10 @@ def simultaneous_ranks(
     of 30, the ranges would otherwise contain all true ranks for 38% of boards. With
     `n_units_by_pair` each difference has its own degrees of freedom.
     """
+    # Units that the covariance is estimated from, or their effective number if it is smaller
     n_units = min(spread.freedom + 1, n_effective_units)
-    if n_units >= FEW_UNITS or len(scores) > COVARIANCE_LIMIT:
+    has_too_many_pairs = len(scores) > COVARIANCE_LIMIT  # to test each by Holm's procedure
+    if n_units >= FEW_UNITS or has_too_many_pairs:
         # One quantile for all differences of a list, of the largest |t| (max-t)
         quantile = joint_quantile(spread, lists, confidence)
         return possible_ranks(scores, spread, lists, confidence, quantile)
@@ -324,21 +326,25 @@ def _t_statistics(scores: Array, root: Array, row: Indices, column: Indices) -> 
     error = np.sqrt(np.maximum(difference_variance, 0.0))
 
     rounding = EQUAL * np.abs(scores).max(initial=0.0)
-    size = np.maximum(np.abs(scores[row] - scores[column]) - rounding, 0.0)
+    # Less the rounding error, so that it is 0 between equal scores
+    absolute_difference = np.maximum(np.abs(scores[row] - scores[column]) - rounding, 0.0)
     # Without error t is infinite, but 0 between equal scores.
-    ratio = np.divide(size, error, out=np.full_like(size, np.inf), where=error > 0)
-    return np.where(size > 0, ratio, 0.0)
+    ratio = np.full_like(absolute_difference, np.inf)
+    np.divide(absolute_difference, error, out=ratio, where=error > 0)
+    return np.where(absolute_difference > 0, ratio, 0.0)
 
 
 def holm_rejects(p_values: Array, level: float) -> NDArray[np.bool_]:
     """Return the hypotheses that Holm's procedure rejects."""
     # Compare the smallest p-value with level/n, the next one with level/(n − 1), …, and stop at the
     # first that is too large.
-    n = len(p_values)
+    n_hypotheses = len(p_values)
     increasing = np.argsort(p_values)
-    is_small = p_values[increasing] <= level / np.arange(n, 0, -1)
-    n_rejected = n if is_small.all() else int(np.argmin(is_small))
-    is_rejected = np.zeros(n, bool)
+    is_small = p_values[increasing] <= level / np.arange(n_hypotheses, 0, -1)
+    n_rejected = n_hypotheses
+    if not is_small.all():
+        n_rejected = int(np.argmin(is_small))  # those before the first that is too large
+    is_rejected = np.zeros(n_hypotheses, bool)
     is_rejected[increasing[:n_rejected]] = True
     return is_rejected
 

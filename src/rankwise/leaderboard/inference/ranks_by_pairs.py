@@ -61,6 +61,7 @@ def interval_columns_by_pairs(
     n_items = len(rated.items)
     reference_row = n_items  # the last row and column of the errors are the reference
     half_widths = errors.pair_errors.half_widths(reference_row, confidence)[:n_items]
+    # Much wider than the range of all ratings: the interval says nothing
     widest = WIDEST_INTERVAL * float(np.ptp(rated.ratings)) + errors.rounding
     has_interval = rated.is_rated & (half_widths <= widest)  # False for NaN
     half_widths[~has_interval] = np.nan
@@ -120,22 +121,22 @@ def simultaneous_differences(
 
     By the largest of all errors if these have a common covariance, else by Holm's procedure.
     """
-    spread = errors.spread  # root of the covariance of the ratings
+    spread = errors.spread  # root of the common covariance of all ratings
     if spread is None:  # no common covariance: Holm's procedure
         first, second = np.nonzero(np.triu(is_comparable, k=1))
         is_rejected = holm_rejects(p_values[first, second], level)
         is_apart = np.zeros_like(is_comparable)
-        is_apart[first[is_rejected], second[is_rejected]] = True
+        is_apart[first[is_rejected], second[is_rejected]] = True  # first < second only
         return is_apart | is_apart.T
 
     # One quantile for all differences, of the largest |t| (max-t).
     ranked = np.flatnonzero(rated.is_ranked)
     ranked_spread = CovarianceRoot(spread.root[ranked], spread.freedom)
     quantile = joint_quantile(ranked_spread, rated.components[ranked], 1 - level)
-    size = np.abs(errors.differences(rated.ratings))
-    n_items = len(rated.items)
-    error_by_tasks = np.sqrt(errors.pair_errors.methods[0].variance[:n_items, :n_items])
-    return (size > quantile * error_by_tasks) & is_comparable
+    absolute_difference = np.abs(errors.differences(rated.ratings))
+    n_items = len(rated.items)  # without the reference, the last row and column of the variances
+    variance = errors.pair_errors.by_tasks_or_seeds.variance[:n_items, :n_items]
+    return (absolute_difference > quantile * np.sqrt(variance)) & is_comparable
 
 
 def tiers_of_pairs(ratings: Array, is_apart: Mask) -> Indices:

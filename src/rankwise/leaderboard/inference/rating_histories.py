@@ -28,9 +28,9 @@ def time_grid(times: AnyArray, n_times: int) -> TimeGrid:
     days = in_days(times)
     grid_days = np.linspace(days.min(), days.max(), n_times)
     grid_times: AnyArray = grid_days
-    if times.dtype.kind == "M":
+    if times.dtype.kind == "M":  # dates; grid_days are days since 1970
         seconds = (SECONDS_PER_DAY * grid_days).astype(np.int64)
-        grid_times = seconds.astype(times.dtype)
+        grid_times = seconds.astype("datetime64[s]")
     return TimeGrid(grid_days, grid_times)
 
 

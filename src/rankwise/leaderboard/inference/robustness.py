@@ -182,7 +182,8 @@ class VoteRemoval:
         # residual e and resistance R of a vote: solve for n with a decrease of the whole lead.
         decrease_per_weight = self.sensitivities[pair] * residual
         denominator = weight * (decrease_per_weight + self.lead * resistance)
-        n_to_flip = int(np.ceil(self.lead / denominator - 1e-9))
+        n_to_flip = int(np.ceil(self.lead / denominator - 1e-9))  # 1e-9: rounding errors
+        # With more votes their leverage n ω R would reach 1.
         n_to_disconnect = int((1 - LEAST_SLACK) / (weight * resistance))
         n_present = int(self.n_remaining[outcome])
         return max(1, min(n_to_flip, n_to_disconnect, n_present, n_removed // STRIDE))
@@ -242,7 +243,7 @@ def lower_bound_of_units_to_flip(
         squared_residual = squared_residuals.sum_of_largest(n_units)
         norms = np.sqrt(squared_sensitivity * squared_residual)  # ‖c‖ ‖e‖
         largest_decrease = decreases.sum_of_largest(n_units) + norms * leverage / (1 - leverage)
-        return bool(largest_decrease >= lead * (1 - 2 * EQUAL))
+        return bool(largest_decrease >= lead * (1 - 2 * EQUAL))  # nearly equal counts as flipped
 
     # Bisection: the bound increases with the number of units.
     too_few = 0

@@ -55,37 +55,49 @@ def seed_noise(model: AdditiveModel, rows: Repetitions, reference: Array) -> See
     reference : ndarray of shape (n_models,)
         Weights of a mean of the models, which becomes the last row.
     """
-    design = model.design
-    counts = cell_counts(design.is_observed.shape, rows)
-    n_seeds = counts[rows.model, rows.task]  # of the cell of each row
-    # The mean of a cell has the variance Σ deviation² / (n (n − 1)).
-    scaled_deviation = rows.deviation * (1 / np.sqrt(n_seeds * np.maximum(n_seeds - 1, 1)))
+    counts = cell_counts(model.design.is_observed.shape, rows)
+    n_rows_of_cell = counts[rows.model, rows.task]  # one number for each row
+    # The mean of a cell of n rows has the variance Σ deviation² / (n (n − 1)).
+    divisor_of_variance = n_rows_of_cell * np.maximum(n_rows_of_cell - 1, 1)
+    scaled_deviation = rows.deviation * (1 / np.sqrt(divisor_of_variance))
 
-    n = design.n_models + 1  # the last row and column is the reference
-    total_variance = np.zeros((n, n))  # of the difference of every two models
-    sum_for_freedom = np.zeros((n, n))  # Σ variance² / degrees of freedom
-    for task in range(len(design.weights)):
-        is_task = rows.task == task
-        if not is_task.any():
-            continue
-        seeds, seed_column = np.unique(rows.seed[is_task], return_inverse=True)
-        deviations = np.zeros((design.n_models, len(seeds)))
-        deviations[rows.model[is_task], seed_column] = scaled_deviation[is_task]
-
-        # Changes of the ratings by each seed (A⁻¹ times the centered, weighted deviations), and
-        # the variances of their differences.
-        centered = design.multiply_laplacian(deviations, np.array([task]), design.weights)
-        changes = model.inverse_laplacian @ centered
-        changes = np.vstack([changes, reference @ changes])
-        variances = difference_variances(changes @ changes.T)
+    n_with_reference = model.design.n_models + 1  # the last row and column is the reference
+    shape = (n_with_reference, n_with_reference)
+    total_variance = np.zeros(shape)  # of the difference of every two models
+    sum_for_freedom = np.zeros(shape)  # Σ variance² / degrees of freedom
+    for task in np.unique(rows.task).tolist():
+        variances, n_seeds = _variances_by_seeds(model, rows, scaled_deviation, task, reference)
         total_variance += variances
-        sum_for_freedom += variances**2 / max(1, len(seeds) - 1)
+        sum_for_freedom += variances**2 / max(1, n_seeds - 1)
 
     # Welch–Satterthwaite degrees of freedom: (Σ variance)² / Σ (variance² / degrees of freedom)
-    freedom = np.ones((n, n))
+    freedom = np.ones(shape)
     np.divide(total_variance**2, sum_for_freedom, out=freedom, where=sum_for_freedom > 0)
 
+    # Deviations are from the mean of their cell, so each cell takes a degree of freedom.
     n_cells = int(np.count_nonzero(counts))
     n_degrees_of_freedom = max(1, len(rows.deviation) - n_cells)
     variance_of_score = float((rows.deviation**2).sum()) / n_degrees_of_freedom
     return SeedNoise(student_errors(total_variance, freedom), variance_of_score)
+
+
+def _variances_by_seeds(
+    model: AdditiveModel, rows: Repetitions, scaled_deviation: Array, task: int, reference: Array
+) -> tuple[Array, int]:
+    """Variances of all differences of ratings by the seeds of one task, and their number."""
+    design = model.design
+    is_task = rows.task == task
+    # One column per seed: errors that all models share in a seed cancel
+    seeds, seed_column = np.unique(rows.seed[is_task], return_inverse=True)
+    deviations = np.zeros((design.n_models, len(seeds)))  # 0 without a score by the seed
+    deviations[rows.model[is_task], seed_column] = scaled_deviation[is_task]
+
+    # Changes of the ratings by seed s: z_ts = P w_t C_t [scaled deviation of each model]_m, with
+    # the centering matrix C_t of the models that have the task and P the inverse Laplacian
+    centered = design.multiply_laplacian(
+        deviations, np.array([task]), design.weights
+    )  # w_t C_t […]
+    changes_of_models = model.inverse_laplacian @ centered
+    changes = np.vstack([changes_of_models, reference @ changes_of_models])
+    covariance = changes @ changes.T  # Σ_s z_ts z_tsᵀ
+    return difference_variances(covariance), len(seeds)

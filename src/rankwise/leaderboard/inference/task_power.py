@@ -40,7 +40,7 @@ def tasks_needed(difference: float, deviation: float, confidence: float) -> int 
     if difference == 0:
         return None
     if deviation == 0:
-        return 2
+        return 2  # the fewest that a t-test takes
     effect = abs(difference) / deviation
     # With normal errors the power is reached at ((quantile of the test + of the power) / effect)².
     sum_of_quantiles = norm.ppf((1 + confidence) / 2) + norm.ppf(POWER)
