@@ -100,7 +100,7 @@ def board_verdicts(board):
     n = len(differences)
     padded = np.zeros((n + 1, n + 1))
     padded[:n, :n] = differences
-    p_values = board.errors.pairs.p_values(padded)[:n, :n]
+    p_values = board.errors.pair_errors.p_values(padded)[:n, :n]
     return np.sign(differences) * (p_values <= 0.05)
 
 
@@ -245,7 +245,7 @@ def coverage_with_one_kind(complete, other_tasks, n_complete, seed):
     board = quiet(table_with_gaps, min_tasks=0)
     truth = table.mean(axis=1)
     by_jackknife = covered(board, masked, truth, board.score_errors.by_tasks)
-    by_board = covered(board, masked, truth, board.errors.pairs)
+    by_board = covered(board, masked, truth, board.errors.pair_errors)
     return [by_jackknife, by_board]
 
 

@@ -124,16 +124,16 @@ def coverage_of_board(setting, rng):
 
 def shares_inside(setting, truth, board):
     """The same shares for a board."""
-    is_connected = board.score_errors.jackknife.is_connected
+    remains_connected = board.score_errors.jackknife.remains_connected
     n_first = N_MODELS
     if setting.pairs == "sparse":
         n_first = 2  # pairs of one of the two sparse models
     is_inside = []
     for i in range(n_first):
-        by_jackknife = board.errors.pairs.methods[0].half_widths(i, 0.95)
-        by_board = board.errors.pairs.half_widths(i, 0.95)
+        by_jackknife = board.errors.pair_errors.by_tasks_or_seeds.half_widths(i, 0.95)
+        by_board = board.errors.pair_errors.half_widths(i, 0.95)
         for j in range(i + 1, N_MODELS):
-            if is_connected[i] and is_connected[j]:
+            if remains_connected[i] and remains_connected[j]:
                 error = abs(board.ratings[i] - board.ratings[j] - truth[i] + truth[j])
                 is_inside.append([error <= by_jackknife[j], error <= by_board[j]])
     if not is_inside:
