@@ -248,6 +248,7 @@ def _make_items(
 
 
 def _find_name_column(columns: TextColumns, path: Path) -> str:
+    # Reversed: of columns that differ in case only, the first one counts
     column_by_lowercase = {column.lower(): column for column in reversed(columns)}
     for usual_name in NAME_COLUMNS:
         if usual_name in column_by_lowercase:

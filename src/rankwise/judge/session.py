@@ -143,7 +143,7 @@ class JudgingSession:
         self.items: list[Item] = items.items
         self.store = store
         self.goal = goal
-        self.top = min(top, len(self.items) - 1)
+        self.top = min(top, len(self.items) - 1)  # at least one item is not in the top
         self.level = level
         self.is_blind = is_blind
         self._rng = np.random.default_rng(random_state)

@@ -212,7 +212,7 @@ class AnswerStore:
         """Number of answers that were not undone, of one judge or of all."""
         ((n_answers,),) = self._fetch_rows(
             "SELECT count(*) FROM question WHERE outcome IS NOT NULL AND is_undone = 0 "
-            "AND ifnull(?, judge) = judge",
+            "AND ifnull(?, judge) = judge",  # None: answers of any judge
             judge,
         )
         return int(n_answers)
@@ -316,7 +316,7 @@ class AnswerStore:
                 "Use the old items, choose a new file, or pass accept_changes=True to continue "
                 "with these."
             )
-        self._db.executemany(
+        self._db.executemany(  # the code of an item is the number of items before it
             "INSERT INTO item (code, name, digest) SELECT count(*), ?, ? FROM item",
             [(name, digests[name]) for name in new],
         )

@@ -477,7 +477,8 @@ def _leave_out_by_refits(
             train_rows = np.setdiff1d(np.arange(graph.n_items), fold)
             train_X = take_rows(X, train_rows)
             train_target = _take_target(target, train_rows)
-        members.append(fit_ranker(estimator, train_X, train_target, None))
+        member = fit_ranker(estimator, train_X, train_target, groups=None)  # the target has them
+        members.append(member)
     _rescale_members_to_model(members, model, X, groups)
     return LeftOutByRefits(model, X, groups, graph, folds, members)
 
@@ -541,7 +542,7 @@ def make_units(graph: PreferenceGraph, units: Units, *, beta: float = 0.0) -> Ho
         unit_of_row = graph.groups
     elif kind == "clusters":
         unit_of_row = _cluster_codes(units, n_rows, members_are_edges=members_are_edges)
-    else:
+    else:  # "items" or "comparisons": each row is a unit
         unit_of_row = np.arange(n_rows)
     members = indices_by_group(unit_of_row)
     if not members_are_edges and beta == 0:

@@ -142,7 +142,7 @@ def _rank_bounds_of_long_list(
     half_width = quantile * np.linalg.norm(root, axis=1)
     low = scores - half_width
     high = scores + half_width + _tie_tolerance(scores)
-    # Item j is significantly above item i if the interval of j begins above that of i
+    # Item j is significantly above item i if its interval begins above the end of that of i
     n_above = n_items - np.searchsorted(np.sort(low), high, side="right")
     n_below = np.searchsorted(np.sort(high), low, side="left")
     return 1 + n_above, n_items - n_below

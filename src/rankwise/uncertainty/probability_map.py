@@ -60,8 +60,10 @@ def fit_probability_map(difference: Array, error: Array) -> ProbabilityMap:
         squared_width = 1 + c * e**2
         width = np.sqrt(squared_width)
         z = s * d / width
-        residual = expit(z) - target
+        residual = expit(z) - target  # derivative by z
+        # −t log P − (1 − t) log(1 − P) = log(1 + exp(−z)) + (1 − t) z, with the target t
         cross_entropy = np.mean(np.logaddexp(0, -z) + (1 - target) * z)
+        # dz/ds = d / width, dz/dc = −½ z e² / width²
         derivative_by_s = np.mean(residual * d / width)
         derivative_by_c = np.mean(-0.5 * residual * z * e**2 / squared_width)
         return float(cross_entropy), np.array([derivative_by_s, derivative_by_c])

@@ -160,7 +160,7 @@ class CircleTest:
         # One Newton step without regularization, for all boards at once: the ratings that explain
         # the residuals best
         system = self.edge_system
-        solve = system.solver(self.edge_information, 0.0, TOLERANCE)
+        solve = system.solver(self.edge_information, ridge=0.0, tol=TOLERANCE)
         rating_changes = solve(system.apply_transpose(residuals.edge_sums.T))
         mean_residuals = residuals.edge_sums / self.edge_information
         explained_residuals = system.margins(rating_changes).T
@@ -212,14 +212,15 @@ def measure_intransitivity(model: RatingModel, *, is_testable: bool) -> Intransi
     counts = model.counts
     expected = model.expected(model.margins())
     residuals_of_outcomes = counts.target - expected[counts.pair_of_outcome]
+    # Share of the sum of squared outcomes that the model does not predict
     unexplained = 0.0
     if counts.squared_target > 0:
         residual_squares = float(counts.outcome_weight @ residuals_of_outcomes**2)
         unexplained = residual_squares / counts.squared_target
-    if counts.teams is not None:
+    if counts.teams is not None:  # circles are of single items
         return Intransitivity(unexplained)
     test = CircleTest(model)
-    residuals = test.residuals()
+    residuals = test.residuals()  # of one board: arrays with one row
 
     # Share of the squared mean outcomes of every two items (an edge) that no ratings explain.
     edge_weights = counts.sum_by_edge(counts.pair_weights)

@@ -369,16 +369,28 @@ def _confidence_and_n_unsettled(
     posterior: RatingPosterior, n_top: int | None, level: float, rng: np.random.Generator
 ) -> tuple[float, int]:
     """Return the confidence and the number of open items or neighbors, as in `NextPairs`."""
-    by_mean = np.argsort(-posterior.mean, kind="stable")
-    if n_top is None:
-        upper = by_mean[:-1]
-        lower = by_mean[1:]
-        errors = np.sqrt(posterior.variances(upper, lower).astype(np.float64))
-        differences = posterior.mean[upper] - posterior.mean[lower]
-        p_ordered = _probability_positive(differences, errors)
-        n_unsettled = int((p_ordered < level).sum())
-        return float(p_ordered.min()), n_unsettled
+    if n_top is None:  # the goal is the order
+        return _confidence_of_order(posterior, level)
+    return _confidence_of_top(posterior, n_top, level, rng)
 
+
+def _confidence_of_order(posterior: RatingPosterior, level: float) -> tuple[float, int]:
+    """Smallest probability that two neighbors are in order, and the number of unsettled ones."""
+    by_mean = np.argsort(-posterior.mean, kind="stable")
+    upper = by_mean[:-1]
+    lower = by_mean[1:]
+    errors = np.sqrt(posterior.variances(upper, lower).astype(np.float64))
+    differences = posterior.mean[upper] - posterior.mean[lower]
+    p_ordered = _probability_positive(differences, errors)
+    n_unsettled = int((p_ordered < level).sum())
+    return float(p_ordered.min()), n_unsettled
+
+
+def _confidence_of_top(
+    posterior: RatingPosterior, n_top: int, level: float, rng: np.random.Generator
+) -> tuple[float, int]:
+    """Probability that the top by the means is the true one, and the number of unsettled items."""
+    by_mean = np.argsort(-posterior.mean, kind="stable")
     p_top = _top_probabilities(posterior, n_top)
     p_other_side = np.minimum(p_top, 1 - p_top)
     n_unsettled = int((p_other_side > 1 - level).sum())

@@ -308,6 +308,7 @@ def _newton_step_at_mode(
 
     def negative_log_posterior(u: Array) -> tuple[float, Array]:
         margins = margins_of(u)
+        # −outcome log p − (1 − outcome) log(1 − p), with p = expit(margin)
         log_losses = np.logaddexp(0.0, margins) - outcome * margins
         value = weight @ log_losses + penalty / 2 * u @ u
         gradient = apply_transpose(weight * (expit(margins) - outcome)) + penalty * u

@@ -227,8 +227,9 @@ def lower_bound_of_units_to_flip(
     lead : float
         The lead.
     """
-    # Without a set of units the lead falls by at most Σ c e + ‖c‖ ‖e‖ η / (1 − η), with the sum η
-    # of their leverages; each of the sums is at most that of the largest values.
+    # Without a set of units with sensitivities c of the lead, residuals e and the sum η of their
+    # leverages, the lead falls by at most Σ c e + ‖c‖ ‖e‖ η / (1 − η). Each of the sums is at most
+    # that of the largest values.
     decreases = _SumsOfLargest(terms.decrease, counts)
     squared_sensitivities = _SumsOfLargest(terms.squared_sensitivity, counts)
     squared_residuals = _SumsOfLargest(terms.squared_residual, counts)
@@ -366,7 +367,7 @@ def blocks_to_flip(
             change = leave_one_out.change_without(rows_by_block[block])
             decreases.append(float(contrast @ change))
         best = int(np.argmax(decreases))
-        if len(remaining) == 1 or not decreases[best] > 0:
+        if len(remaining) == 1 or not decreases[best] > 0:  # one block stays
             break
         remaining.pop(best)
         remaining_outcomes = counts.outcome_of_comparison[np.isin(block_of_row, remaining)]

@@ -92,11 +92,9 @@ def _variances_by_seeds(
     deviations = np.zeros((design.n_models, len(seeds)))  # 0 without a score by the seed
     deviations[rows.model[is_task], seed_column] = scaled_deviation[is_task]
 
-    # Changes of the ratings by seed s: z_ts = P w_t C_t [scaled deviation of each model]_m, with
-    # the centering matrix C_t of the models that have the task and P the inverse Laplacian
-    centered = design.multiply_laplacian(
-        deviations, np.array([task]), design.weights
-    )  # w_t C_t […]
+    # Changes of the ratings by seed s: z_ts = P w_t C_t [scaled deviations of the models], with the
+    # inverse Laplacian P and the centering matrix C_t of the models that have the task
+    centered = design.multiply_laplacian(deviations, np.array([task]), design.weights)
     changes_of_models = model.inverse_laplacian @ centered
     changes = np.vstack([changes_of_models, reference @ changes_of_models])
     covariance = changes @ changes.T  # Σ_s z_ts z_tsᵀ
