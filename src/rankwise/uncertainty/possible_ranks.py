@@ -47,6 +47,7 @@ class CovarianceRoot:
     @property
     def errors(self) -> Array:
         """Standard error of each score."""
+        # Norms of the rows: the square roots of the diagonal of F Fᵀ
         return np.asarray(np.sqrt(np.einsum("ij,ij->i", self.root, self.root)))
 
     def error_of_difference(self, i: int, j: int) -> float:

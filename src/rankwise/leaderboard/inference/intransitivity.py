@@ -124,6 +124,7 @@ class CircleTest:
         weights = counts.pair_weights
         expected_sums = counts.sum_by_edge(weights * self.expected)
         expected = expected_sums / counts.sum_by_edge(weights)
+        # Odd functions of the expected outcome: their sum is a curve of another shape.
         return np.column_stack([expected, expected**3])
 
     def residuals(self) -> PairResiduals:

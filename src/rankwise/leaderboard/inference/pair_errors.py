@@ -47,6 +47,7 @@ class StudentErrors:
 
 def student_errors(variance: Array, freedom: Array) -> StudentErrors:
     """Make `StudentErrors` with at least `LEAST_FREEDOM` degrees of freedom."""
+    # With fewer degrees of freedom the quantiles of Student's t overflow.
     return StudentErrors(variance, np.maximum(freedom, LEAST_FREEDOM))
 
 

@@ -69,6 +69,7 @@ class RatingPosterior:
         RatingPosterior
             A new posterior.
         """
+        # A new posterior has no update vectors, those of the observed comparisons.
         return RatingPosterior(self.mean, self.covariance, self.curve)
 
     @property

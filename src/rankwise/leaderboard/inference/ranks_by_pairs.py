@@ -135,6 +135,7 @@ def simultaneous_differences(
     quantile = joint_quantile(ranked_spread, rated.components[ranked], 1 - level)
     absolute_difference = np.abs(errors.differences(rated.ratings))
     n_items = len(rated.items)  # without the reference, the last row and column of the variances
+    # A common covariance is of a complete table, for which there is no masking test.
     variance = errors.pair_errors.by_tasks_or_seeds.variance[:n_items, :n_items]
     return (absolute_difference > quantile * np.sqrt(variance)) & is_comparable
 

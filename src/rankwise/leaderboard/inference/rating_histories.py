@@ -59,7 +59,8 @@ def rating_histories(
     histories = {}
     for item, position in positions.items():
         days_of_item = days[data.has_item(position)]
-        # Times of the grid between the first and the last comparison of the item, and one more
+        # Times of the grid from the first comparison of the item to the last, and one more at
+        # each end
         is_after_first = grid.days > days_of_item.min() - step
         is_before_last = grid.days < days_of_item.max() + step
         is_inside = is_after_first & is_before_last

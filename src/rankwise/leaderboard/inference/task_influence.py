@@ -61,8 +61,8 @@ class UnitInfluence:
         """Rank correlation of the scores of each unit with the effects without the unit."""
         design = self.model.design
         effects = self.model.effects
-        # Effects are the ratings of the models. Subtract the effects of the tasks from the scores;
-        # 0 where there is no score.
+        # Scores less the effects of their tasks: the residual plus the effect of the model, which
+        # is its rating; 0 where there is no score.
         scores = np.where(design.is_observed, self.model.residuals + effects[:, None], 0.0)
         effect_changes = self.left_out.changes[:-1]  # without the row of the reference
         correlations = []
