@@ -206,7 +206,7 @@ def permutation_importance(
         order = _permute_inside_groups(data.groups, rng)
         for j in range(len(names)):
             losses[j, repeat] = unpermuted_values - values_with_permuted_column(j, order)
-    if not metric.greater_is_better:
+    if not metric.greater_is_better:  # the loss is the increase of an error
         losses = -losses
 
     average = _average_losses(losses)

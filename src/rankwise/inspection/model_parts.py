@@ -78,7 +78,7 @@ class ModelParts(NamedTuple):
         if isinstance(self.learner, RankerMixin):
             try:
                 return linear_weights(self.learner).weights
-            except ValueError:
+            except ValueError:  # another kernel, or several outputs
                 return None
         coef = getattr(self.learner, "coef_", None)  # for example a linear model of scikit-learn
         if coef is None:
@@ -95,7 +95,7 @@ class ModelParts(NamedTuple):
 def unwrap(model: BaseEstimator) -> ModelParts:
     """Find the learner inside Pipelines, calibrated rankers and searches of scikit-learn."""
     if not hasattr(model, "predict"):
-        return ModelParts(None, None)
+        return ModelParts(steps=None, learner=None)  # scores instead of a model
     steps: list[tuple[str, TransformerMixin]] = []
     search = ""
     calibrated: CalibratedRanker | None = None

@@ -119,6 +119,7 @@ class GroupComparisonDisplay(Display):
         self._create_axes(ax, name)
         name_a, name_b = self.names
         self.points_ = []
+        # By winner: 1 for A, −1 for B, 0 for equal values
         self._draw_points(1, f"{name_a} better: {self.row.wins}", GOOD, "o", kwargs)
         self._draw_points(-1, f"{name_b} better: {self.row.losses}", BAD, "s", kwargs)
         self._draw_points(0, f"equal: {self.row.ties}", NEUTRAL, "D", kwargs)
