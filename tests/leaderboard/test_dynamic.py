@@ -285,3 +285,10 @@ def test_paths_are_the_boards_of_their_moments():
     assert (path.rating[1], path.low[1], path.high[1]) == pytest.approx(there[2:5])
     with pytest.raises(ValueError, match="without time="):
         rate(games(), **COLUMNS).paths()
+
+
+@pytest.mark.parametrize("n_times", [1, 0, 2.5])
+def test_fewer_than_two_times_of_a_path_are_refused(n_times):
+    board = rate(games(), scales=SCALES, **IN_CONTEXT)
+    with pytest.raises(ValueError, match="expected a whole number from 2"):
+        board.paths(["a"], n_times=n_times)

@@ -12,6 +12,7 @@ from rankwise.datasets import PairData
 from rankwise.datasets.times import in_days
 from rankwise.leaderboard.board_records import RatingHistory
 from rankwise.leaderboard.board_types import Label
+from rankwise.validation import check_int
 
 SECONDS_PER_DAY = 86400
 
@@ -25,6 +26,7 @@ class TimeGrid(NamedTuple):
 
 def time_grid(times: AnyArray, n_times: int) -> TimeGrid:
     """Return evenly spaced times from the first comparison to the last."""
+    n_times = check_int("n_times", n_times, least=2)  # the first and the last
     days = in_days(times)
     grid_days = np.linspace(days.min(), days.max(), n_times)
     grid_times: AnyArray = grid_days
