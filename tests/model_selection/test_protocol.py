@@ -165,6 +165,20 @@ def test_splits_that_can_be_read_once_serve_all_kernels_and_outputs(data):
     )
 
 
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize("sizes", [(2, 2), (5, 3), (2, 5)])
+def test_a_fold_beside_tied_items_has_equal_scores(sizes, sign, kernel):
+    X = np.random.default_rng(0).normal(size=(sum(sizes), 3))
+    large, tied = np.split(np.arange(len(X)), sizes[:1])
+    y = np.where(np.isin(np.arange(len(X)), large), sign * (1.0 + np.arange(len(X))), 0.0)
+    splits = [(tied, large), (large, tied)]
+    alphas = [1e-12, 1e-3, 1.0]
+    scores = cross_val_predict_groups(RankRLS(kernel=kernel), X, y, cv=splits, alphas=alphas)
+    assert (scores[large] == 0.0).all()  # trained on the tied items
+    assert (scores[tied] != 0.0).all()
+
+
 def test_the_command_holds_out_alike_in_train_and_cv(tmp_path, data):
     pytest.importorskip("click")
     from tests.cli.shell import succeed

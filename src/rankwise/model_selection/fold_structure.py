@@ -28,6 +28,10 @@ def _folds_with_all_preferences(
     is_last_fold = np.arange(n_folds)[:, None] == last_fold
     has_no_preferences = first_fold > last_fold
     contains_all = ((first_fold == last_fold) & is_last_fold) | has_no_preferences
+    if graph.is_complete:
+        # A fold of half of the items or more may contain the median: decided by the check below
+        has_half_of_items = 2 * np.bincount(fold, minlength=n_folds) >= graph.n_items
+        contains_all[has_half_of_items] = True
     # If pairs cross a fold, preferences may cancel between folds: the other items must be tied, too
     for k in np.flatnonzero(contains_all.any(axis=1) & ~is_closed):
         other_items = np.flatnonzero(fold != k)
