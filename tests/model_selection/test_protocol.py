@@ -142,12 +142,12 @@ def test_one_chooser_for_all(data):
     ]
     for model, labels, metrics, name, n_folds in cases:
         plan = resolve_cv(model.hold_out_task(X, y, labels), "auto", metrics)
-        assert (plan.name, len(plan.folds)) == (name, n_folds)
+        assert (plan.scheme, len(plan.folds)) == (name, n_folds)
     chain = PairGraph(np.arange(29), np.arange(1, 30))
     for model, n_folds in ((RankRLS(), 10), (RankSVM(), 5)):
         task = model.hold_out_task(X[some], chain)
         plan = resolve_cv(task, "auto", pairs)
-        assert (plan.name, len(plan.folds)) == ("folds of edges", n_folds)
+        assert (plan.scheme, len(plan.folds)) == ("folds of edges", n_folds)
         np.testing.assert_array_equal(np.sort(np.concatenate(plan.folds)), np.arange(29))
 
 

@@ -141,13 +141,14 @@ def pooled_metric(
 
 def is_pooled(metric: Metric) -> bool:
     """Whether a metric compares items of different groups, or weighs groups by their pairs."""
+    # average="pairs" or "items" gives groups the weight of their pairs or items
     average = dict(metric.options).get("average", "groups")
     return metric.is_pooled or average != "groups"
 
 
 def from_disagreement(metric: Metric, disagreement: Array) -> Array:
     """Convert the disagreement error to a metric of pairs (the error or its complement)."""
-    if metric.greater_is_better:
+    if metric.greater_is_better:  # concordance and AUC
         return 1.0 - disagreement
     return disagreement
 

@@ -448,11 +448,12 @@ def _half_width_of_interval(by_group: GroupValues, mean: float, level: float) ->
     is_defined = ~np.isnan(by_group.values)
     values = by_group.values[is_defined]
     n_values = len(values)
-    if n_values < 2 or np.ptp(values) < ROUNDING:
+    if n_values < 2 or np.ptp(values) < ROUNDING:  # no interval from equal values
         return np.nan
     weights = np.ones(n_values)
     if by_group.weights is not None and by_group.weights.sum() > 0:
         weights = by_group.weights[is_defined]
+    # √(Σ w² (v − mean)² n / (n − 1)) / Σ w
     sum_of_squares = ((weights * (values - mean)) ** 2).sum()
     standard_error = np.sqrt(sum_of_squares * n_values / (n_values - 1)) / weights.sum()
     student_quantile = stdtrit(n_values - 1, level)

@@ -11,7 +11,7 @@ from rankwise._compiled import count_inversions, weigh_inversions
 from rankwise.arrays import Array, Indices, Labels, Numbers
 from rankwise.groups import Groups
 from rankwise.metrics.metric import GroupValues, group_metric
-from rankwise.metrics.ranking import GroupedTargets, Ranking, divide, find_run_starts
+from rankwise.metrics.ranking import GroupedTargets, Ranking, divide_or_nan, find_run_starts
 from rankwise.metrics.survival import SurvivalRanking, concordance_error
 
 _DIFFERENT = "two items with different y"
@@ -95,9 +95,10 @@ def disagreement_error(
         n_tied_y = pairs.total - pairs.different_y
         n_errors = n_errors + n_tied_y / 2
         n_pairs = pairs.total
-    error = np.minimum(divide(n_errors, n_pairs), 1.0)
+    # Weights of errors may sum to more than those of all pairs by rounding
+    error = np.minimum(divide_or_nan(n_errors, n_pairs), 1.0)
     if average == "pairs":
-        # Weights of pairs are counted in a unit of each group
+        # Weights of pairs were divided by a unit that differs between the groups
         weight_of_group = n_pairs * pairs.weight_unit
         return GroupValues(error, weights=weight_of_group, standard_error=standard_error)
     return GroupValues(error, standard_error=standard_error)
@@ -196,10 +197,10 @@ def kendall_tau(ranking: Ranking) -> GroupValues:
     concordant = pairs.different_y - pairs.tied_scores - pairs.discordant
     # τ_b = (C − D) / √(pairs with different y · pairs with different scores)
     geometric_mean = np.sqrt(pairs.different_y.astype(np.float64) * pairs.different_scores)
-    tau = divide(concordant - pairs.discordant, geometric_mean)
+    tau = divide_or_nan(concordant - pairs.discordant, geometric_mean)
     tau[pairs.different_scores == 0] = 0.0  # all scores are equal
     tau[pairs.different_y == 0] = np.nan  # all y are equal
-    return GroupValues(np.clip(tau, -1.0, 1.0))
+    return GroupValues(np.clip(tau, -1.0, 1.0))  # beyond ±1 by rounding
 
 
 @group_metric("auc", "AUC", needs=_TWO_KINDS)
@@ -235,7 +236,7 @@ def auc(ranking: Ranking, *, relevant: float | None = None) -> GroupValues:
     mid_rank = ranking.mean_over_ties(targets.place_in_group)
     rank_sum = targets.sum_by_group(np.where(is_positive, 0.0, mid_rank))
     n_concordant = rank_sum - n_negative * (n_negative + 1) / 2
-    return GroupValues(divide(n_concordant, n_positive * n_negative))
+    return GroupValues(divide_or_nan(n_concordant, n_positive * n_negative))
 
 
 @group_metric("pooled_auc", "AUC of all items", needs=_TWO_KINDS, is_pooled=True)
@@ -293,7 +294,7 @@ def _pooled_auc(ranking: Ranking, relevant: float | None) -> GroupValues:
     standard_error = _delong_error(placement, is_positive, cluster_of_item)
     # The AUC is the mean placement of the positive items: by group, with their numbers as weights
     placement_sum = targets.sum_rows_by_group(is_positive * placement)
-    return GroupValues(divide(placement_sum, n_positive), n_positive, standard_error)
+    return GroupValues(divide_or_nan(placement_sum, n_positive), n_positive, standard_error)
 
 
 def _is_positive(y: Numbers, relevant: float | None) -> NDArray[np.bool_]:
@@ -317,10 +318,10 @@ def _placements(ranking: Ranking, is_positive: NDArray[np.bool_]) -> Array:
     # negative item
     order = ranking.order()
     run_sizes = ranking.tied_run_sizes
-    is_positive = is_positive[order]
+    is_positive_by_place = is_positive[order]
 
     # Items of each class in each run of tied scores, highest scores first
-    n_positive = np.add.reduceat(is_positive, ranking.tied_run_starts, dtype=np.int64)
+    n_positive = np.add.reduceat(is_positive_by_place, ranking.tied_run_starts, dtype=np.int64)
     n_negative = run_sizes - n_positive
     total_positive = n_positive.sum()
     total_negative = n_negative.sum()
@@ -330,7 +331,9 @@ def _placements(ranking: Ranking, is_positive: NDArray[np.bool_]) -> Array:
     negative_below = (total_negative - np.cumsum(n_negative) + n_negative / 2) / total_negative
     placement = np.empty(len(order))
     placement[order] = np.where(
-        is_positive, np.repeat(negative_below, run_sizes), np.repeat(positive_above, run_sizes)
+        is_positive_by_place,
+        np.repeat(negative_below, run_sizes),
+        np.repeat(positive_above, run_sizes),
     )
     return placement
 
@@ -345,7 +348,9 @@ def _delong_error(
     area_under_curve = placement[is_positive].mean()
     n_clusters = int(cluster_of_item.max()) + 1
 
-    # Obuchowski's variance: one term for each class, and the covariance of both in a cluster
+    # Obuchowski's variance: Σ_c n_c/(n_c − 1) Σ_k s_ck² + 2 n/(n − 1) Σ_k s_1k s_2k. Here n_c of n
+    # clusters contain class c, and s_ck is the sum of its deviations in cluster k, divided by the
+    # number of its items. The last term is the covariance of the classes
     variance = 0.0
     product_of_class_sums = np.ones(n_clusters)
     for in_class in (is_positive, ~is_positive):
@@ -360,7 +365,7 @@ def _delong_error(
         variance += correction * (cluster_sums @ cluster_sums)
         product_of_class_sums *= cluster_sums
     variance += 2 * n_clusters / (n_clusters - 1) * product_of_class_sums.sum()
-    return float(np.sqrt(max(variance, 0.0)))
+    return float(np.sqrt(max(variance, 0.0)))  # the covariance may be negative
 
 
 @group_metric("spearman", "Spearman ρ", needs=_DIFFERENT, lowest=-1.0)
@@ -394,10 +399,10 @@ def spearman(ranking: Ranking) -> GroupValues:
     score_variance = targets.sum_by_group(centered_score_ranks * centered_score_ranks)
     y_variance = targets.sum_by_group(centered_y_ranks * centered_y_ranks)
     covariance = targets.sum_by_group(centered_score_ranks * centered_y_ranks)
-    rho = divide(covariance, np.sqrt(score_variance * y_variance))
+    rho = divide_or_nan(covariance, np.sqrt(score_variance * y_variance))
     rho[score_variance == 0] = 0.0  # all scores are equal
     rho[y_variance == 0] = np.nan  # all y are equal
-    return GroupValues(np.clip(rho, -1.0, 1.0))
+    return GroupValues(np.clip(rho, -1.0, 1.0))  # beyond ±1 by rounding
 
 
 def _mid_ranks(ranking: Ranking) -> Array:
@@ -446,7 +451,7 @@ def mean_squared_error(ranking: Ranking, *, average: str = "groups") -> GroupVal
     squared_errors = (ranking.score.astype(np.float64) - targets.y) ** 2
     sum_of_squares = targets.sum_rows_by_group(weights * squared_errors)
     sum_of_weights = targets.sum_rows_by_group(weights)
-    error = divide(sum_of_squares, sum_of_weights)
+    error = divide_or_nan(sum_of_squares, sum_of_weights)
     if average == "items":
         return GroupValues(error, weights=sum_of_weights)
     return GroupValues(error)
@@ -499,7 +504,7 @@ def count_pairs(ranking: Ranking | SurvivalRanking) -> PairCounts:
         # a pair has the product of two weights, in units that differ between the groups
         weights, weight_unit = _rescale_weights(targets, order)
         ranked_weights = weights[order]
-        discordant = weigh_inversions(levels, group_starts, ranked_weights)
+        discordant = weigh_inversions(levels, group_starts, ranked_weights)  # weight, not number
         different_y = targets.count_pairs_between_runs(
             weights[targets.ideal_order],
             outer_starts=group_starts,
@@ -558,9 +563,11 @@ def _rescale_weights(targets: GroupedTargets, order: Indices) -> tuple[Array, Ar
     unit : ndarray of shape (n_groups,)
         Factor of the weights of pairs of each group, at most 1.
     """
+    # Divide by the largest weight of the group, so that running sums over all groups lose no digits
+    # of a group with small weights
     weights = np.asarray(targets.weights)
     largest_of_group = np.maximum.reduceat(weights[order], targets.group_starts)
-    largest_of_group[largest_of_group == 0] = 1.0
+    largest_of_group[largest_of_group == 0] = 1.0  # all weights of the group are 0
     scaled = np.empty_like(weights)
     scaled[order] = weights[order] / np.repeat(largest_of_group, targets.group_sizes)
     # A pair has the product of two weights, so its unit is a square

@@ -213,12 +213,11 @@ class Ranking:
         is_tied = np.repeat(self.tied_run_sizes > 1, self.tied_run_sizes)
         tied_places = np.flatnonzero(is_tied)
         tied_rows = self._order[tied_places]
-        if tied_scores == "order":
-            key = tied_rows
-        else:
+        key = tied_rows  # "order": in the order of rows
+        if tied_scores in ("optimistic", "pessimistic"):
             key = self.targets.levels[tied_rows].astype(np.int64)  # 0 is the highest y
-            if tied_scores == "pessimistic":
-                key = key.max() - key
+        if tied_scores == "pessimistic":
+            key = key.max() - key  # lowest y first
         # One sort by run, then by key
         run_and_key = run_of_place[tied_places] * (key.max() + 1) + key
         order = self._order.copy()
@@ -234,7 +233,7 @@ def find_run_starts(values: Numbers, outer_starts: Indices) -> Indices:
     return np.flatnonzero(is_start)
 
 
-def divide(numerator: Numbers, denominator: Numbers) -> Array:
+def divide_or_nan(numerator: Numbers, denominator: Numbers) -> Array:
     """Quotient; NaN where the denominator is 0."""
     quotient = np.full(len(numerator), np.nan)
     np.divide(numerator, denominator, out=quotient, where=denominator > 0)

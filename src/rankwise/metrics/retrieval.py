@@ -12,7 +12,7 @@ from scipy.special import gammaln
 from rankwise.arrays import Array, Indices, Numbers
 from rankwise.metrics.grades import LARGEST_GRADE
 from rankwise.metrics.metric import GroupValues, check_data, group_metric
-from rankwise.metrics.ranking import GroupedTargets, Ranking, divide
+from rankwise.metrics.ranking import GroupedTargets, Ranking, divide_or_nan
 from rankwise.validation import check_int
 
 _RELEVANT = "at least one relevant item"
@@ -128,7 +128,7 @@ def _gain_ratio(
     discount = discount_of_place[targets.place_in_group - 1]
     ideal_dcg = targets.sum_by_group(gains[ideal_order] * discount)
     dcg = targets.sum_by_group(ranking.sort_values(gains, tied_scores) * discount)
-    return np.minimum(divide(dcg, ideal_dcg), 1.0)
+    return np.minimum(divide_or_nan(dcg, ideal_dcg), 1.0)  # above 1 by rounding
 
 
 @group_metric(
@@ -191,7 +191,7 @@ def expected_reciprocal_rank(
         n_seen = np.minimum(n_seen, k)
     values = np.empty(targets.n_groups)
     for groups, offset, is_valid in _pad_in_buckets(n_seen):
-        # matrices with a row per group and a column per place, padded
+        # matrices with a row per group and a column per place, padded; offset: place minus 1
         items = targets.group_starts[groups, None] + offset
         satisfaction_of_place = np.where(is_valid, satisfaction[items], 0.0)
         stop_probability = _probability_of_stopping(satisfaction_of_place)
@@ -266,7 +266,8 @@ def average_precision(
         if normalizer == "attainable":
             largest_sum = np.minimum(n_relevant, k)
     sum_of_precisions = targets.sum_by_group(precisions)
-    return GroupValues(np.minimum(divide(sum_of_precisions, largest_sum), 1.0))
+    values = divide_or_nan(sum_of_precisions, largest_sum)
+    return GroupValues(np.minimum(values, 1.0))  # above 1 by rounding
 
 
 @group_metric("p", "Precision", short="P", choices={"tied_scores": _TIED_SCORES})
@@ -321,7 +322,8 @@ def recall(
     is_relevant = _is_relevant(ranking, relevant)
     hits = _sum_over_first_places(ranking, is_relevant, k, tied_scores)
     n_relevant = ranking.targets.sum_rows_by_group(is_relevant)
-    return GroupValues(np.minimum(divide(hits, n_relevant), 1.0))
+    # The sum of averages over ties may exceed the number of relevant items by rounding
+    return GroupValues(np.minimum(divide_or_nan(hits, n_relevant), 1.0))
 
 
 @group_metric("rprec", "R-precision", needs=_RELEVANT, choices={"tied_scores": _TIED_SCORES})
@@ -349,9 +351,10 @@ def r_precision(
     # The cut-off of each group is its number of relevant items
     cutoff = np.repeat(n_relevant, targets.group_sizes)
     is_within_cutoff = targets.place_in_group <= cutoff
-    is_hit = ranking.sort_values(is_relevant, tied_scores) * is_within_cutoff
-    hits = targets.sum_by_group(is_hit)
-    return GroupValues(np.minimum(divide(hits, n_relevant), 1.0))
+    # Relevance at each place, for tied scores its average
+    relevance_of_place = ranking.sort_values(is_relevant, tied_scores)
+    hits = targets.sum_by_group(relevance_of_place * is_within_cutoff)
+    return GroupValues(divide_or_nan(hits, n_relevant))
 
 
 @group_metric("success", "Success", needs=_RELEVANT, choices={"tied_scores": _TIED_SCORES})
@@ -427,7 +430,7 @@ def reciprocal_rank(
     targets = ranking.targets
     order = ranking.order(tied_scores)
     is_relevant = _is_relevant(ranking, relevant)[order]
-    runs = _runs_in_random_order(ranking, tied_scores)
+    runs = _runs_in_random_order(ranking, tied_scores)  # of tied scores, or single items
 
     # The first run of each group that contains a relevant item
     n_relevant_of_run = np.add.reduceat(is_relevant, runs.starts, dtype=np.int64)
@@ -435,6 +438,7 @@ def reciprocal_rank(
     group_of_run = _group_of_position(targets, runs.starts[runs_with_relevant])
     defined_groups, first_index = np.unique(group_of_run, return_index=True)
     first_run = runs_with_relevant[first_index]
+    # Items of the group above that run, items of the run, and the relevant ones among these
     n_above = targets.place_in_group[runs.starts[first_run]] - 1
     n_items = runs.sizes[first_run]
     n_relevant = n_relevant_of_run[first_run]
@@ -479,11 +483,11 @@ def hit_rate(ranking: Ranking, *, k: int = 1) -> GroupValues:
     targets = ranking.targets
     sorted_y = targets.y[targets.ideal_order]
     highest_y_of_group = np.repeat(sorted_y[targets.group_starts], targets.group_sizes)
-    is_best = targets.y[ranking.order()] == highest_y_of_group
-    runs = _runs_in_random_order(ranking, "average")
-    values = _probability_of_any_in_first_places(ranking, is_best, runs, k)
+    is_best = targets.y[ranking.order()] == highest_y_of_group  # in the order of scores
+    runs_of_tied_scores = _runs_in_random_order(ranking, "average")
+    values = _probability_of_any_in_first_places(ranking, is_best, runs_of_tied_scores, k)
     all_are_best = np.logical_and.reduceat(sorted_y == highest_y_of_group, targets.group_starts)
-    values[all_are_best] = np.nan
+    values[all_are_best] = np.nan  # no item of these groups could be a miss
     return GroupValues(values)
 
 
@@ -526,6 +530,7 @@ def rank_biased_precision(
     """
     if not 0 < p < 1:
         raise ValueError(f"p={p!r}; pass a probability between 0 and 1, such as 0.8.")
+    # RBP = (1 − p) Σ p^(place − 1) over the relevant items
     is_relevant = _is_relevant(ranking, relevant)
     view_probability = p ** (ranking.targets.place_in_group - 1.0)
     expected_hits = _sum_over_first_places(
@@ -559,11 +564,11 @@ def judged(ranking: Ranking, *, k: int, tied_scores: str = "average") -> GroupVa
     check_int("k", k, least=1)
     targets = ranking.targets
     is_judged = targets.judged
-    if is_judged is None:
+    if is_judged is None:  # no y is missing
         is_judged = np.ones(len(targets.y), dtype=bool)
     n_judged = _sum_over_first_places(ranking, is_judged, k, tied_scores)
     n_places = np.minimum(targets.group_sizes, k)
-    return GroupValues(np.minimum(n_judged / n_places, 1.0))
+    return GroupValues(n_judged / n_places)
 
 
 def top_k(y_score: ArrayLike, groups: ArrayLike | None = None, *, k: int) -> Indices:
@@ -647,7 +652,7 @@ def _runs_in_random_order(ranking: Ranking, tied_scores: str) -> _RandomRuns:
     if ranking.has_ties and tied_scores == "average":
         return _RandomRuns(ranking.tied_run_starts, ranking.tied_run_sizes)
     n_items = len(ranking.score)
-    single_items = np.arange(n_items)
+    single_items = np.arange(n_items)  # one run for each item
     return _RandomRuns(single_items, np.ones(n_items, dtype=np.intp))
 
 
@@ -782,12 +787,13 @@ def _pad_in_buckets(
     [1] [[0]]
     [0 2] [[0, 1, 2, 0], [0, 1, 2, 3]]
     """
-    # Lists whose lengths are within a factor of two, (2^(e−1), 2^e], are padded to one matrix
+    # Lists whose lengths are within a factor of two, 2^(e−1) < length ≤ 2^e, are padded to one
+    # matrix: minus 0.5 they are in [2^(e−1), 2^e), the interval of the exponent e
     _, exponents = np.frexp(lengths - 0.5)
     for exponent in np.unique(exponents):
         lists = np.flatnonzero(exponents == exponent)
         longest = lengths[lists].max()
         place = np.arange(longest)
         is_valid = place < lengths[lists, None]
-        offset = np.where(is_valid, place, 0)
+        offset = np.where(is_valid, place, 0)  # in the list; 0 where there is no item
         yield lists, offset, is_valid

@@ -128,8 +128,8 @@ def bpref(judged: JudgedList, min_relevant_grade: int) -> float:
     n_relevant = judged.n_relevant(min_relevant_grade)
     if n_relevant == 0:
         return 0.0
-    # Judged non-relevant documents above each retrieved relevant one, of which the first
-    # n_relevant count
+    # bpref = 1/R Σ (1 − min(n, R) / min(N, R)) over the retrieved ones of R relevant documents,
+    # with n of the N judged non-relevant documents above the relevant one
     is_relevant = judged.is_relevant(min_relevant_grade)
     is_nonrelevant = judged.is_nonrelevant(min_relevant_grade)
     nonrelevant_above = np.cumsum(is_nonrelevant)[is_relevant]

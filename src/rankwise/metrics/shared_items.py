@@ -259,7 +259,7 @@ def dyadic_robust_variance(deviations: Array, first: Indices, second: Indices) -
     pair_sums = np.bincount(np.unique(pair_code, return_inverse=True)[1], deviations)
     squares_of_pairs = float(pair_sums @ pair_sums)
     variance = squares_of_items - squares_of_pairs
-    if variance <= ROUNDING * squares_of_items:
+    if variance <= ROUNDING * squares_of_items:  # 0 or less, since products may be negative
         variance_if_independent = float(deviations @ deviations)
         return variance_if_independent
     return variance
@@ -295,6 +295,7 @@ def _check_weight(sample_weight: ArrayLike | None, n_comparisons: int) -> Array:
 
 
 def _p_value(mean: float, standard_error: float, n_items: int) -> float:
+    # Two-sided t test of the mean against 0
     if standard_error == 0 and mean == 0:
         return 1.0
     if standard_error == 0:

@@ -83,7 +83,7 @@ class SurvivalRanking:
                 raise ValueError("ipcw: expected times and events, as y_true has them.")
             times_of_counted = graph.time[is_counted]
             probability = probability_not_censored(*training_times, times_of_counted)
-            factor[is_counted] = 1 / probability**2
+            factor[is_counted] = 1 / probability**2  # both items of a pair are uncensored
         return replace(self, loser_factor=np.where(is_counted, factor, 0.0))
 
 
@@ -180,7 +180,7 @@ def kaplan_meier(time: ArrayLike, event: ArrayLike) -> tuple[Array, Array]:
     n_at_risk = has_time.sum() - n_earlier
     # Kaplan-Meier: product of the shares that survive each event time
     survival = np.cumprod(1 - n_events / n_at_risk)
-    return np.append(0.0, event_times), np.append(1.0, survival)
+    return np.append(0.0, event_times), np.append(1.0, survival)  # 1 from time 0 on
 
 
 def probability_not_censored(time: Array, event: NDArray[np.bool_], at: Array) -> Array:

@@ -345,6 +345,7 @@ def _query_problem(query: RankedQuery, metric: RunMetric, n_grades: int) -> Unju
     weight_of_place = _weights_of_places(metric, n_places)
     if metric.kind in ("mrr", "success"):
         return first_relevant_query(query, weight_of_place, metric.min_relevant_grade)
+    # "p" and "rbp": sums of the weights of the places with a relevant document
     return linear_query(query, weight_of_place, metric.min_relevant_grade)
 
 
@@ -356,7 +357,7 @@ def _weights_of_places(metric: RunMetric, n_places: int) -> Array:
         return (1.0 - metric.persistence) * np.power(metric.persistence, np.arange(n_places))
     if metric.kind == "mrr":
         return 1.0 / np.arange(1.0, n_places + 1.0)
-    return np.ones(n_places, dtype=np.float64)
+    return np.ones(n_places, dtype=np.float64)  # "success"
 
 
 def check_bounded(metric: RunMetric, n_runs: int) -> None:

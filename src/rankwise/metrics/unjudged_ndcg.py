@@ -119,7 +119,7 @@ class NDCGQuery:
         # the gain of that grade, by the ideal gain of the judged documents
         gain_of_highest_grade = float(self.gain_steps.sum())
         ideal_gain = float(self.gain_steps @ self.ideal_discount_sums[:, 0])
-        if ideal_gain == 0.0:
+        if ideal_gain == 0.0:  # nothing judged is relevant: the ideal has this document first
             ideal_gain = gain_of_highest_grade
         effects = self.weights * (gain_of_highest_grade / ideal_gain)
         return dict(zip(self.documents, effects.tolist(), strict=True))

@@ -189,6 +189,7 @@ class FirstRelevantQuery:
         """Return the values with no and with one relevant document."""
         value_without = self.value_if_no_unjudged_relevant()
         best_value = self._values_with_one_relevant().max(initial=value_without)
+        # Entries: no, and at most one relevant document; further ones do not raise the value
         return np.array([value_without, best_value])[: max_relevant + 1]
 
     def negated(self) -> FirstRelevantQuery:
@@ -247,26 +248,25 @@ class AveragePrecisionQuery:
 
     def value_if_no_unjudged_relevant(self) -> float:
         """Return the value if no unjudged document is relevant."""
-        return float(self._values_by_n_relevant()[0])
+        return float(self._signed_values_by_n_relevant()[0])
 
     def upper_bound(self) -> Bound:
         """Return the largest value over the number of relevant documents."""
-        # With c relevant unjudged documents AP is largest if they are the highest ones, and its
-        # negative is largest if they are the lowest ones (`documents` begins with the highest)
-        values = self._values_by_n_relevant()  # times the sign
-        best_n_relevant = int(np.argmax(values))
-        documents = self.documents
-        is_negated = self.sign < 0
-        if is_negated:
+        signed_values = self._signed_values_by_n_relevant()
+        best_n_relevant = int(np.argmax(signed_values))
+        # Sign 1: AP is largest if the c relevant unjudged documents are the highest ones
+        documents = self.documents  # highest first
+        if self.sign < 0:
+            # Sign −1: −AP is largest if they are the lowest ones
             documents = documents[::-1]
         relevant_documents = documents[:best_n_relevant]
         grades = dict.fromkeys(relevant_documents, self.min_relevant_grade)
-        return Bound(float(values[best_n_relevant]), grades)
+        return Bound(float(signed_values[best_n_relevant]), grades)
 
     def largest_values_by_n_relevant(self, max_relevant: int) -> Array:
         """Return the largest value with at most c relevant unjudged documents."""
-        # Entry c: the largest value with exactly 0, …, c relevant documents
-        largest_values = np.maximum.accumulate(self._values_by_n_relevant())
+        # Entry c: the largest value with 0, …, c relevant documents
+        largest_values = np.maximum.accumulate(self._signed_values_by_n_relevant())
         return largest_values[: max_relevant + 1]
 
     def negated(self) -> AveragePrecisionQuery:
@@ -285,17 +285,17 @@ class AveragePrecisionQuery:
         value_without = self.value_if_no_unjudged_relevant()
         changes = {}
         for document, place in zip(self.documents, self.places, strict=True):
+            # Only this unjudged document is relevant
             value_with = self.sign * self._average_precision(np.array([place]))
             changes[document] = value_with - value_without
         return changes
 
-    def _values_by_n_relevant(self) -> Array:
-        """Values with c relevant documents, the highest (or lowest) ones, for all c."""
-        # Entry c: the largest value with exactly c relevant unjudged documents, the highest ones,
-        # or the lowest ones if the sign is reversed
-        places = self.places
-        is_negated = self.sign < 0
-        if is_negated:
+    def _signed_values_by_n_relevant(self) -> Array:
+        """AP times the sign, at its largest with exactly c relevant documents, for all c."""
+        # Sign 1: AP is largest if the c relevant unjudged documents are the highest ones
+        places = self.places  # ascending
+        if self.sign < 0:
+            # Sign −1: −AP is largest if they are the lowest ones
             places = places[::-1]
         values = [
             self._average_precision(places[:n_relevant]) for n_relevant in range(len(places) + 1)

@@ -79,6 +79,7 @@ def evaluate_held_out_scores(
     fold = fold_of_item(folds, graph.n_items)
     if not graph.has_relevance:  # explicit preferences
         error = graph.disagreement(held_out[:, 0], fold)
+        # (n_groups, n_candidates, 1), since preferences have one output
         return from_disagreement(metric, error)[:, :, None], graph.group_labels
     if not np.isfinite(held_out).all():
         raise ValueError("held-out scores overflow; scale the features, or use larger alphas.")
@@ -87,7 +88,8 @@ def evaluate_held_out_scores(
         groups = Groups(graph.groups, graph.group_labels)
         return pooled_metric(metric, y, groups, graph.item_weights, held_out), ALL_ITEMS
 
-    # Scores of different folds come from different models, so a group is evaluated by fold
+    # Scores of different folds come from different models, so a group is evaluated by fold. Part:
+    # the items of a group in one fold
     n_folds = len(folds)
     part_keys, part_of_item = np.unique(graph.groups * n_folds + fold, return_inverse=True)
     parts_of_groups = Groups(part_of_item, part_keys)
@@ -298,13 +300,15 @@ def cross_validate_candidates(
     """
     metrics = get_metrics(scoring)
     task = hold_out_task(estimator, X, y, groups, sample_weight)
-    values: Mapping[str, ArrayLike | None] = dict.fromkeys(task.parameters)
+    # By name of the parameter; None: default values
+    candidate_values: Mapping[str, ArrayLike | None] = dict.fromkeys(task.parameters)
     if candidates is not None:
-        values = candidates
+        candidate_values = candidates
     if time is not None:  # train on earlier groups, evaluate on later ones
         target = read_y(y, groups, sample_weight, X=X, allow_nan=task.rows is not None)
-        return forward_validation(estimator, X, target, time, task.candidates(**values), metrics)
-    return evaluate_task(task, values, cv, metrics)
+        grid = task.candidates(**candidate_values)
+        return forward_validation(estimator, X, target, time, grid, metrics)
+    return evaluate_task(task, candidate_values, cv, metrics)
 
 
 class TableTask(CandidateTask):
@@ -337,13 +341,15 @@ def evaluate_candidates(
     metrics: Sequence[Metric],
 ) -> CrossValidationResult:
     """Hold out the folds of a plan, and evaluate the metrics in each group."""
-    if plan.name == PAIR:  # leave-pair-out
+    if plan.scheme == PAIR:  # leave-pair-out
         error = _leave_pair_out_error(task, candidates, metrics)
         by_group = {metric.name: from_disagreement(metric, error) for metric in metrics}
         labels = task.graph.group_labels
-        return CrossValidationResult(candidates, by_group, labels, PAIR, 0, task.refits)
+        return CrossValidationResult(
+            candidates, by_group, labels, PAIR, n_folds=0, refits=task.refits
+        )
     n_folds = len(plan.folds)
-    if plan.name == EDGES:
+    if plan.scheme == EDGES:
         held_out = _hold_out_edges(task, candidates, plan.folds)
         by_group = {
             metric.name: from_disagreement(metric, held_out.error_of_folds) for metric in metrics
@@ -370,7 +376,7 @@ def evaluate_candidates(
     refits = task.refits_folds(n_folds)
     predictions = by_row(task, scores)
     return CrossValidationResult(
-        candidates, by_group, labels, plan.name, n_folds, refits, predictions
+        candidates, by_group, labels, plan.scheme, n_folds, refits, predictions
     )
 
 
@@ -511,4 +517,6 @@ def forward_validation(
             labels = later.groups.labels
         by_group[metric.name] = evaluate(metric, y, later.groups, later.weight, predictions[rows])
     n_folds = len(blocks) - 1
-    return CrossValidationResult(candidates, by_group, labels, LATER, n_folds, True, predictions)
+    return CrossValidationResult(
+        candidates, by_group, labels, LATER, n_folds, refits=True, predictions=predictions
+    )

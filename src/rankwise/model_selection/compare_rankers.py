@@ -189,17 +189,17 @@ def _resolve_greater_is_better(
 ) -> bool | None:
     """Whether greater values are better; None if no argument says so."""
     if are_runs or isinstance(metric, RunMetric):
-        direction_of_metric = True  # all metrics of runs are scores
+        metric_greater_is_better = True  # all metrics of runs are scores
     elif metric is not None:
-        direction_of_metric = get_metric(cast("MetricName", metric)).greater_is_better
+        metric_greater_is_better = get_metric(cast("MetricName", metric)).greater_is_better
     else:
         return greater_is_better
-    if greater_is_better is not None and bool(greater_is_better) != direction_of_metric:
+    if greater_is_better is not None and bool(greater_is_better) != metric_greater_is_better:
         raise ValueError(
             f"greater_is_better={greater_is_better!r} contradicts the metric "
             f"{str(metric or DEFAULT_RUN_METRIC)!r}; omit greater_is_better."
         )
-    return direction_of_metric
+    return metric_greater_is_better
 
 
 def _columns_of_long_frame(
@@ -322,7 +322,7 @@ def _differences_by_group(paired: PairedValues, a: str, b: str) -> Array:
     means_a = paired.values[a].mean(axis=0)
     means_b = paired.values[b].mean(axis=0)
     largest_value = max(float(np.abs(means_a).max()), float(np.abs(means_b).max()))
-    if largest_value == 0.0:
+    if largest_value == 0.0:  # all values are 0; differences are divided by it
         largest_value = 1.0
     return difference_without_rounding(means_a, means_b, largest_value)
 

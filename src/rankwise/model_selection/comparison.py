@@ -443,7 +443,7 @@ def compare_values(paired: PairedValues, settings: ComparisonSettings) -> Compar
     pairs = pairs_of(list(paired.values), settings.baseline)
     means = {name: values.mean(axis=0) for name, values in paired.values.items()}
     largest_value = max(float(np.abs(values).max()) for values in paired.values.values())
-    if largest_value == 0.0:
+    if largest_value == 0.0:  # all values are 0; differences are divided by it
         largest_value = 1.0
     differences = [difference_without_rounding(means[a], means[b], largest_value) for a, b in pairs]
     results = _test_pairs(paired, pairs, differences, settings)
@@ -519,6 +519,7 @@ def _comparison_row(
     advantage_of_a = -result.difference
     if settings.greater_is_better:
         advantage_of_a = result.difference
+    # Rounded, so that sums of differences that cancel are 0
     rounded_difference = np.round(result.difference / largest_value, 12)
     return ComparisonRow(
         a=a,
@@ -549,6 +550,7 @@ def _groups_needed(error: MeanError, n_groups: int, settings: ComparisonSettings
 
 def difference_without_rounding(values_a: Array, values_b: Array, largest_value: float) -> Array:
     """Return differences; those that only rounding errors cause become 0."""
+    # Values that are equal in 12 digits of the largest value have the difference 0
     difference = values_a - values_b
     is_rounding = np.round(difference / largest_value, 12) == 0.0
     cleaned: Array = np.where(is_rounding, 0.0, difference)

@@ -18,16 +18,17 @@ def _folds_with_all_preferences(
     graph: PreferenceGraph, targets: Array, fold: Indices, is_closed: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
     """For each fold and output: do all items with a preference lie in this fold?"""
-    # Folds outside of which no item has a preference, so nothing remains to learn from. Closed: no
-    # edge joins an item of the fold to one outside
+    # Folds outside of which no item has a preference, so nothing remains to learn from, shape
+    # (n_folds, n_outputs). Closed: no edge joins an item of the fold to one outside
     n_folds = len(is_closed)
     has_preference = _has_preference(graph, targets)
     # First and last fold with an item that has a preference, for each output
     first_fold = np.where(has_preference, fold[:, None], n_folds).min(axis=0)
     last_fold = np.where(has_preference, fold[:, None], -1).max(axis=0)
     is_last_fold = np.arange(n_folds)[:, None] == last_fold
+    preferences_are_in_one_fold = first_fold == last_fold
     has_no_preferences = first_fold > last_fold
-    contains_all = ((first_fold == last_fold) & is_last_fold) | has_no_preferences
+    contains_all = (preferences_are_in_one_fold & is_last_fold) | has_no_preferences
     if graph.is_complete:
         # A fold of half of the items or more may contain the median: decided by the check below
         has_half_of_items = 2 * np.bincount(fold, minlength=n_folds) >= graph.n_items
@@ -41,7 +42,9 @@ def _folds_with_all_preferences(
 
 def _has_preference(graph: PreferenceGraph, targets: Array) -> NDArray[np.bool_]:
     """Whether the preferences of each item do not cancel, shape (n_items, n_outputs)."""
-    if graph.is_complete:  # all pairs of one list: the items whose y is not the median
+    if graph.is_complete:
+        # All pairs of one list: tied items outside of a fold of less than half of the items have
+        # the median of y, so that only items with another y have a preference
         y = np.asarray(graph.y).reshape(targets.shape)
         median = np.sort(y, axis=0)[(len(y) - 1) // 2]
         return np.asarray(y != median)
@@ -53,7 +56,7 @@ def _has_preference(graph: PreferenceGraph, targets: Array) -> NDArray[np.bool_]
 def _are_tied_in_groups(graph: PreferenceGraph, items: Indices) -> NDArray[np.bool_]:
     """For each output: do these items have equal y in each group? Never for explicit edges."""
     if not graph.has_relevance:
-        return np.zeros(1, dtype=bool)
+        return np.zeros(1, dtype=bool)  # explicit edges have no y that could be equal
     if graph.item_weights is not None:
         has_weight = graph.item_weights[items] > 0
         items = items[has_weight]
@@ -95,6 +98,6 @@ def edges_of_folds(graph: PairGraph, folds: Folds) -> Folds:
     boundaries = np.searchsorted(fold_of_end[ends_by_fold], np.arange(len(folds) + 1))
     edges = []
     for start, stop in itertools.pairwise(boundaries):
-        edge_of_end = ends_by_fold[start:stop] % graph.n_pairs
-        edges.append(np.unique(edge_of_end))
+        edge_of_end = ends_by_fold[start:stop] % graph.n_pairs  # first all winners, then all losers
+        edges.append(np.unique(edge_of_end))  # both ends may be in the fold
     return edges

@@ -19,17 +19,17 @@ Folds = list[NDArray[np.intp]]
 
 Split = tuple[ArrayLike, ArrayLike]  # row numbers of a training and a test set
 
-GROUP = "leave-group-out"
+GROUP = "leave-group-out"  # each group in turn
 
-PAIR = "leave-pair-out"
+PAIR = "leave-pair-out"  # each two items of one list in turn
 
 GROUPS = "folds of groups"
 
-ITEMS = "folds of items"
+ITEMS = "folds of items"  # of one list, or of groups that a splitter splits
 
-EDGES = "folds of edges"
+EDGES = "folds of edges"  # of connected preferences
 
-LATER = "later groups"
+LATER = "later groups"  # than those of training
 
 PAIRWISE = ("disagreement", "concordance", "auc")  # metrics that are defined for a held-out pair
 
@@ -160,7 +160,7 @@ def _item_numbers(items: ArrayLike) -> NDArray[np.intp]:
 
 def edge_folds(cv: CrossValidation, n_edges: int) -> Folds:
     """Folds of the edges: a number of random ones, or those of a splitter or of splits."""
-    if isinstance(cv, Splitter) and not isinstance(cv, str):
+    if isinstance(cv, Splitter) and not isinstance(cv, str):  # a str has a method split, too
         cv = cv.split(np.empty((n_edges, 1)))
     if isinstance(cv, Iterable) and not isinstance(cv, str):
         return _check_splits(list(cv), n_edges, "edges")
@@ -180,14 +180,14 @@ class CrossValidationPlan(NamedTuple):
 
     Attributes
     ----------
-    name : str
+    scheme : str
         "leave-group-out", "leave-pair-out", "folds of groups", "folds of items" (of one list, or
         if a splitter assigns items of one group to different folds) or "folds of edges".
     folds : list of ndarray of int
         Items, or edges, that are held out together; empty for leave-pair-out.
     """
 
-    name: str
+    scheme: str
     folds: Folds
 
 
@@ -243,27 +243,27 @@ def resolve_cv(
         raise ValueError(
             f"cv={cv!r} is unknown; use 'auto', '{PAIR}', None, a number of folds or a splitter."
         )
-    # name: what is held out in turn: a pair, a group, or a fold of groups, of items or of edges
+    # What is held out together: the items of a group or a pair, or a fold of groups, items or edges
     if cv == "auto":
-        name, cv = _auto_cv(task, metrics)
-    elif isinstance(cv, str):
-        name = PAIR
+        scheme, cv = _auto_cv(task, metrics)
+    elif cv == PAIR:
+        scheme = PAIR
     elif cv is None:
-        name = GROUP
-    elif graph.n_units > 1:
-        name = GROUPS
+        scheme = GROUP
+    elif graph.n_units > 1:  # groups, or components of a graph of edges
+        scheme = GROUPS
     elif graph.hold_out_unit == "items":
-        name = ITEMS
-    else:
-        name = EDGES
-    if name == PAIR:
-        return CrossValidationPlan(name, [])
-    if name == EDGES:
-        return CrossValidationPlan(name, edge_folds(cv, graph.n_pairs))
+        scheme = ITEMS
+    else:  # hold_out_unit == "edges"
+        scheme = EDGES
+    if scheme == PAIR:
+        return CrossValidationPlan(PAIR, [])
+    if scheme == EDGES:
+        return CrossValidationPlan(EDGES, edge_folds(cv, graph.n_pairs))
     folds = make_folds(cv, graph)
-    if name == GROUPS and splits_a_group(folds, graph):
-        name = ITEMS
-    return CrossValidationPlan(name, folds)
+    if scheme == GROUPS and splits_a_group(folds, graph):
+        return CrossValidationPlan(ITEMS, folds)
+    return CrossValidationPlan(scheme, folds)
 
 
 def _check_metrics(metrics: Sequence[Metric], graph: PreferenceGraph) -> None:
@@ -318,6 +318,6 @@ def _is_mostly_connected(graph: PreferenceGraph) -> bool:
         return True
     if not isinstance(graph, PairGraph) or graph.has_groups:
         return False
-    # Without groups of the user, the groups are the connected components
+    # Without groups of the user, groups are connected components: has one of them most edges?
     n_edges_of_component = np.bincount(graph.groups[graph.winner])
     return bool(2 * n_edges_of_component.max() > graph.n_pairs)

@@ -334,6 +334,7 @@ def warn_at_edge(name: str, candidates: CandidateGrid, scores: Array, best: int)
     # Candidates that differ from the best one in this parameter alone
     line = candidates.line_through(best, name)
     other_scores = scores[line[line != best]]
+    # Not if some candidate is as good, since a larger grid would not help
     if len(other_scores) and (other_scores != scores[best]).all():
         warn_user(
             f"the best {name} {value:g} is at the edge of the grid from {grid.min():g} to "

@@ -116,6 +116,7 @@ def cluster_error(clusters: Clusters) -> MeanError:
     diagonal = inverse_remaining**2 * sizes
     r = inverse_remaining * sizes  # (n_clusters,)
     trace = diagonal.sum() - r @ r / n_groups
+    # ‖G‖² = Σ diagonal² − 2 Σ diagonal r² / N + (rᵀ r / N)²
     squared_norm = (
         diagonal @ diagonal - 2.0 * (diagonal @ r**2) / n_groups + (r @ r / n_groups) ** 2
     )
@@ -164,7 +165,7 @@ def seed_error(of_groups: MeanError, arms: list[Array]) -> MeanError:
         variance_of_seeds += variance_of_mean - interaction_of_mean
         squares_over_freedom += _variance_over_freedom(variance_of_mean, n_seeds - 1.0)
         squares_over_freedom += _variance_over_freedom(interaction_of_mean, interaction_freedom)
-    variance_of_seeds = max(variance_of_seeds, 0.0)
+    variance_of_seeds = max(variance_of_seeds, 0.0)  # less the interaction it may be negative
     total_variance = of_groups.group_variance + variance_of_seeds
     degrees_of_freedom = of_groups.degrees_of_freedom
     if squares_over_freedom > 0.0:
@@ -179,6 +180,7 @@ def _interaction_of_seeds_and_groups(values: Array) -> tuple[float, float]:
     residuals = values - values.mean(axis=1, keepdims=True) - values.mean(axis=0)
     residuals += values.mean()
     degrees_of_freedom = (n_seeds - 1.0) * (n_groups - 1.0)
+    # Without degrees of freedom all residuals are 0, and so is the mean square
     mean_square = float((residuals**2).sum()) / max(degrees_of_freedom, 1.0)
     return mean_square, degrees_of_freedom
 
@@ -353,7 +355,7 @@ def detectable_effect(degrees_of_freedom: float, alpha: float) -> float:
         probability_of_missing = float(nctdtr(degrees_of_freedom, effect, critical_value))
         return probability_of_missing - (1.0 - POWER)
 
-    largest_effect = 10.0 * critical_value + 10.0
+    largest_effect = 10.0 * critical_value + 10.0  # so large that hardly any test misses it
     return float(scipy.optimize.brentq(excess_of_type_2_error, 0.0, largest_effect))
 
 
@@ -379,7 +381,7 @@ def groups_needed(error: MeanError, n_groups: int, difference: float, alpha: flo
         error_of_n_groups = MeanError(
             error.group_variance / ratio,
             error.seed_variance,
-            max(error.degrees_of_freedom * ratio, 1.0),
+            max(error.degrees_of_freedom * ratio, 1.0),  # a t test needs at least 1
         )
         return detectable_difference(error_of_n_groups, alpha) <= difference
 

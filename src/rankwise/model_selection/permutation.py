@@ -140,7 +140,7 @@ def permutation_test(
         )
     candidates = task.candidate_alphas(alphas)
     plan = resolve_cv(task, cv, [metric])
-    if plan.name == PAIR:
+    if plan.scheme == PAIR:
         mean_scores_of = _make_mean_scores_of_pairs(task, candidates, metric)
     else:
         problem = PermutedProblem(estimator, X, candidates, plan, metric)
@@ -175,6 +175,7 @@ def _check_that_scores_can_be_permuted(target: TrainingTarget, metric: Metric) -
         unchanged_order = np.arange(target.graph.n_items)
         target.graph.permuted(unchanged_order)  # explicit edges raise an error
     elif target.groups.n_groups == 1 and metric.name in PAIRWISE:
+        # Raises an error if the metric is undefined for y, as if all y are equal
         metric(target.y, target.y, undefined="raise", sample_weight=target.weight)
 
 

@@ -219,7 +219,7 @@ class HoldOutTask(CandidateTask):
         bool
             False if a shortcut is used, which may depend on the number of folds.
         """
-        return self.refits
+        return self.refits  # for any number of folds, unless a subclass has a shortcut for many
 
     def held_out(self, folds: Folds, candidates: CandidateGrid) -> Array:
         """Predict every item by models that were trained without its fold.
@@ -293,6 +293,7 @@ class HoldOutTask(CandidateTask):
         HeldOutPairs
             Held-out scores of both items of each pair.
         """
+        # Learners with a shortcut override this method
         raise ValueError(
             f"leave-pair-out has no shortcut for this problem: {self._why_no_pairs()}; hold out "
             "groups or folds of items."
@@ -344,6 +345,7 @@ def pair_distance(loss: SquaredLoss, features: SolverInput) -> float:
     # part of the loss of scores f
     if features.linear_features is not None:
         # trace of Rᵀ A R: sum of rᵀ A r over the columns r
+        # where negative terms are rounding errors
         column_terms = np.maximum(loss.norms(features.linear_features), 0.0)
         return float(column_terms.sum())
     if features.method == "dual":

@@ -336,6 +336,7 @@ class OneList(Shortcut):
         graph = self.problem.graph
         longest = max(len(unit) for unit in self.units.members)
         is_regression = self.problem.loss.beta == 1
+        # Regression needs no pair to train on
         check_pairs_remain(is_regression or graph.n_items - longest >= 2)
         return item_spectrum(self.problem.features, centered=centered, weight=graph.item_weights)
 
@@ -384,10 +385,15 @@ class ExplicitEdges(Shortcut):
         R, to_coefficients = self._features()
         differences = R[pairs.winner] - R[pairs.loser]  # (n_edges, n_columns)
         target = pairs.edge_weight * pairs.edge_target
-        root = np.sqrt(pairs.edge_weight)[:, None]
-        term = WhitenedTerm(1.0, root * differences, target[:, None], pairs.edge_weight)
+        root_weight = np.sqrt(pairs.edge_weight)[:, None]
+        term = WhitenedTerm(
+            share=1.0,  # of the objective: the only term
+            whitened_R=root_weight * differences,
+            target=target[:, None],
+            amount=pairs.edge_weight,
+        )
         rotated, terms, rotation = diagonalize_gram(
-            differences, [term], edges_of_units, lambda rows: root * rows
+            differences, [term], edges_of_units, lambda rows: root_weight * rows
         )
         # Coefficients of the problem are this matrix times the weights of the rotated features
         if rotation is not None and to_coefficients is not None:
@@ -395,11 +401,11 @@ class ExplicitEdges(Shortcut):
         elif rotation is not None:
             to_coefficients = rotation
 
-        # Where the remaining targets cancel, the weights are rounding noise, which must not rank
-        # items. Weights: (n_units_of_batch, n_columns, n_outputs, n_alphas)
-        cancels = _targets_cancel_without(differences, target, edges_of_units)
+        # Weights: (n_units_of_batch, n_columns, n_outputs, n_alphas), 0 if the right-hand side is
+        # 0, where the computed ones are rounding noise, which must not rank items
+        is_zero = _is_right_side_zero_without(differences, target, edges_of_units)
         for unit_numbers, weights in leave_out_weights(rotated, terms, edges_of_units, alphas):
-            weights[cancels[unit_numbers]] = 0.0
+            weights[is_zero[unit_numbers]] = 0.0
             if to_coefficients is None:
                 yield unit_numbers, weights
             else:
@@ -426,16 +432,19 @@ class ExplicitEdges(Shortcut):
         return R, to_dual_coefficients
 
 
-def _targets_cancel_without(differences: Array, target: Array, units: Folds) -> NDArray[np.bool_]:
-    """For each unit of edges: do the targets of the other edges cancel, up to rounding?"""
-    # Right-hand side Xᵀ t of the normal equations, X: differences of features (n_edges, n_columns)
+def _is_right_side_zero_without(
+    differences: Array, target: Array, edges_of_units: Folds
+) -> NDArray[np.bool_]:
+    """For each unit: do the targets of the edges of other units cancel, up to rounding?"""
+    # Right-hand side Xᵀ t of the normal equations, X: differences of features (n_edges, n_columns).
+    # If it is 0 without the edges of a unit, there is nothing to learn from the other edges
     right_side = differences.T @ target
     tolerance = RELATIVE_ROUNDING * (np.abs(differences).T @ np.abs(target))
-    cancels = np.zeros(len(units), dtype=bool)
-    for k, removed in enumerate(units):
+    is_zero = np.zeros(len(edges_of_units), dtype=bool)
+    for k, removed in enumerate(edges_of_units):
         right_side_without = right_side - differences[removed].T @ target[removed]
-        cancels[k] = (np.abs(right_side_without) <= tolerance).all()
-    return cancels
+        is_zero[k] = (np.abs(right_side_without) <= tolerance).all()
+    return is_zero
 
 
 class Refit(Shortcut):
@@ -456,6 +465,7 @@ class Refit(Shortcut):
         limits = self.problem.limits
         if self.problem.is_iterative:  # the norms of all items approximate those of each fold
             matrix = self.problem.features.matrix
+            # of the columns; 0 instead of negative ones, which are rounding errors
             squared_norms = np.maximum(self.problem.loss.norms(matrix), 0.0)
             limits = limits.copy()
             limits["squared_norms"] = squared_norms
@@ -591,8 +601,8 @@ def _loss_terms_with_pairs_left(loss: SquaredLoss, folds: Folds) -> list[LossTer
         # term.amount: weight of the pairs of each item, or of the item itself
         total = term.amount.sum()
         held_out = np.array([term.amount[fold].sum() for fold in folds])
-        has_rest = total - held_out > RELATIVE_ROUNDING * total
-        check_pairs_remain(bool(has_rest.all()))
+        has_training_amount = total - held_out > RELATIVE_ROUNDING * total
+        check_pairs_remain(bool(has_training_amount.all()))
         terms.append(term._replace(target=term.target.reshape(len(term.target), -1)))
     return terms
 

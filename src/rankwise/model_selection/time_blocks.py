@@ -53,7 +53,8 @@ def time_series_blocks(time: ArrayLike, groups: Groups, n_blocks: int = N_BLOCKS
 
     # Blocks of about equal numbers of units, without splitting a day
     last_unit_of_day = np.cumsum(np.bincount(day_number_of_unit)) - 1
-    block_of_day = np.minimum(last_unit_of_day * n_blocks // n_units, n_blocks - 1)
+    block_of_day = last_unit_of_day * n_blocks // n_units  # 0 to n_blocks − 1, some may be empty
+    # Number the blocks that are not empty
     _, block_of_unit = np.unique(block_of_day[day_number_of_unit], return_inverse=True)
     if block_of_unit.max() == 0:  # nearly all units have the latest time: earlier, and latest
         is_latest = day_number_of_unit == day_number_of_unit.max()
