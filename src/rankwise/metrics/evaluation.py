@@ -152,7 +152,7 @@ class Evaluation:
             for row in self.rows
             if row.n_groups > 1 and not np.isnan(row.low)
         ]
-        return min(n_defined, default=FEW_GROUPS)
+        return min(n_defined, default=FEW_GROUPS)  # no interval is not one from few groups
 
 
 def _table_cells(row: EvaluationRow) -> list[str]:

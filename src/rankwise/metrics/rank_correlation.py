@@ -200,7 +200,7 @@ def kendall_tau(ranking: Ranking) -> GroupValues:
     tau = divide_or_nan(concordant - pairs.discordant, geometric_mean)
     tau[pairs.different_scores == 0] = 0.0  # all scores are equal
     tau[pairs.different_y == 0] = np.nan  # all y are equal
-    return GroupValues(np.clip(tau, -1.0, 1.0))  # beyond ±1 by rounding
+    return GroupValues(np.clip(tau, -1.0, 1.0))  # may exceed ±1 by rounding
 
 
 @group_metric("auc", "AUC", needs=_TWO_KINDS)
@@ -402,7 +402,7 @@ def spearman(ranking: Ranking) -> GroupValues:
     rho = divide_or_nan(covariance, np.sqrt(score_variance * y_variance))
     rho[score_variance == 0] = 0.0  # all scores are equal
     rho[y_variance == 0] = np.nan  # all y are equal
-    return GroupValues(np.clip(rho, -1.0, 1.0))  # beyond ±1 by rounding
+    return GroupValues(np.clip(rho, -1.0, 1.0))  # may exceed ±1 by rounding
 
 
 def _mid_ranks(ranking: Ranking) -> Array:
@@ -539,14 +539,14 @@ def count_pairs(ranking: Ranking | SurvivalRanking) -> PairCounts:
 
 def _count_survival_pairs(ranking: SurvivalRanking) -> PairCounts:
     """Counts of the comparable pairs of survival times, all of which have different times."""
-    counts = ranking.count_pairs()
+    counts = ranking.count_pairs()  # only of pairs whose order in time is known
     return PairCounts(
         different_y=counts.total,
         discordant=counts.discordant,
         tied_scores=counts.tied,
         total=counts.total,
         different_scores=counts.total - counts.tied,
-        weight_unit=np.ones(len(counts.total)),
+        weight_unit=np.ones(len(counts.total)),  # weights are not rescaled
     )
 
 

@@ -128,7 +128,7 @@ def _gain_ratio(
     discount = discount_of_place[targets.place_in_group - 1]
     ideal_dcg = targets.sum_by_group(gains[ideal_order] * discount)
     dcg = targets.sum_by_group(ranking.sort_values(gains, tied_scores) * discount)
-    return np.minimum(divide_or_nan(dcg, ideal_dcg), 1.0)  # above 1 by rounding
+    return np.minimum(divide_or_nan(dcg, ideal_dcg), 1.0)  # may exceed 1 by rounding
 
 
 @group_metric(
@@ -267,7 +267,7 @@ def average_precision(
             largest_sum = np.minimum(n_relevant, k)
     sum_of_precisions = targets.sum_by_group(precisions)
     values = divide_or_nan(sum_of_precisions, largest_sum)
-    return GroupValues(np.minimum(values, 1.0))  # above 1 by rounding
+    return GroupValues(np.minimum(values, 1.0))  # may exceed 1 by rounding
 
 
 @group_metric("p", "Precision", short="P", choices={"tied_scores": _TIED_SCORES})

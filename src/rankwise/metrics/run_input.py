@@ -180,6 +180,7 @@ def _read_run_by_name(name: str | os.PathLike[str], label: str) -> ByQuery:
 
 def _is_file(name: str | os.PathLike[str]) -> bool:
     """Whether to read a file; a name that can be of ir_datasets is looked up there."""
+    # Without ir_datasets every name is that of a file, which may be missing
     may_be_a_dataset = isinstance(name, str) and find_spec("ir_datasets") is not None
     is_standard_input = name == "-"
     return is_standard_input or Path(name).exists() or not may_be_a_dataset

@@ -160,6 +160,7 @@ def inferred_ap(judged: JudgedList, min_relevant_grade: int) -> float:
 
     # Expected precision above it: share in the pool times share of relevant among the judged.
     # The document itself, which is relevant, completes the precision at its rank
+    # (ε of trec_eval: one half if none is judged)
     pooled_share = pooled_above / np.maximum(places, 1)
     relevant_share = (relevant_above + INFAP_EPSILON) / (judged_above + 2 * INFAP_EPSILON)
     precision_above = pooled_share * relevant_share

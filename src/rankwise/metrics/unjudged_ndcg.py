@@ -129,8 +129,9 @@ class NDCGQuery:
 
         Counts have the shape (n_grades, n); a difference without any relevant document is 0.
         """
-        # counts[l]: the first counts[l] unjudged documents have grade l + 1 or higher. Value: the
-        # difference of the discounted gains of two runs (or that of one), by the ideal gain
+        # A column of counts is one grading: the first counts[l] unjudged documents have grade l + 1
+        # or higher. Value: the difference of the discounted gains of two runs (or that of one),
+        # divided by the ideal gain
         grade = np.arange(len(self.gain_steps))[:, None]
         gain = self.judged_gain + self.gain_steps @ self.sums_of_first_weights[counts]
         ideal_gain = self.gain_steps @ self.ideal_discount_sums[grade, counts]

@@ -76,9 +76,9 @@ def evaluate_held_out_scores(
     labels : ndarray of shape (n_groups,)
         Labels of the groups.
     """
-    fold = fold_of_item(folds, graph.n_items)
+    fold_of_items = fold_of_item(folds, graph.n_items)
     if not graph.has_relevance:  # explicit preferences
-        error = graph.disagreement(held_out[:, 0], fold)
+        error = graph.disagreement(held_out[:, 0], fold_of_items)
         # (n_groups, n_candidates, 1), since preferences have one output
         return from_disagreement(metric, error)[:, :, None], graph.group_labels
     if not np.isfinite(held_out).all():
@@ -91,7 +91,8 @@ def evaluate_held_out_scores(
     # Scores of different folds come from different models, so a group is evaluated by fold. Part:
     # the items of a group in one fold
     n_folds = len(folds)
-    part_keys, part_of_item = np.unique(graph.groups * n_folds + fold, return_inverse=True)
+    key_of_item = graph.groups * n_folds + fold_of_items
+    part_keys, part_of_item = np.unique(key_of_item, return_inverse=True)
     parts_of_groups = Groups(part_of_item, part_keys)
     values = metric_by_group(metric, y, parts_of_groups, graph.item_weights, held_out)
     group_of_part = part_keys // n_folds

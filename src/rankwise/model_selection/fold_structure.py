@@ -15,7 +15,7 @@ RELATIVE_ROUNDING = 1e-13  # of the largest target: preferences that cancel up t
 
 
 def _folds_with_all_preferences(
-    graph: PreferenceGraph, targets: Array, fold: Indices, is_closed: NDArray[np.bool_]
+    graph: PreferenceGraph, targets: Array, fold_of_items: Indices, is_closed: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
     """For each fold and output: do all items with a preference lie in this fold?"""
     # Folds outside of which no item has a preference, so nothing remains to learn from, shape
@@ -23,19 +23,19 @@ def _folds_with_all_preferences(
     n_folds = len(is_closed)
     has_preference = _has_preference(graph, targets)
     # First and last fold with an item that has a preference, for each output
-    first_fold = np.where(has_preference, fold[:, None], n_folds).min(axis=0)
-    last_fold = np.where(has_preference, fold[:, None], -1).max(axis=0)
+    first_fold = np.where(has_preference, fold_of_items[:, None], n_folds).min(axis=0)
+    last_fold = np.where(has_preference, fold_of_items[:, None], -1).max(axis=0)
     is_last_fold = np.arange(n_folds)[:, None] == last_fold
     preferences_are_in_one_fold = first_fold == last_fold
     has_no_preferences = first_fold > last_fold
     contains_all = (preferences_are_in_one_fold & is_last_fold) | has_no_preferences
     if graph.is_complete:
         # A fold of half of the items or more may contain the median: decided by the check below
-        has_half_of_items = 2 * np.bincount(fold, minlength=n_folds) >= graph.n_items
+        has_half_of_items = 2 * np.bincount(fold_of_items, minlength=n_folds) >= graph.n_items
         contains_all[has_half_of_items] = True
     # If pairs cross a fold, preferences may cancel between folds: the other items must be tied, too
     for k in np.flatnonzero(contains_all.any(axis=1) & ~is_closed):
-        other_items = np.flatnonzero(fold != k)
+        other_items = np.flatnonzero(fold_of_items != k)
         contains_all[k] &= _are_tied_in_groups(graph, other_items)
     return np.asarray(contains_all)
 

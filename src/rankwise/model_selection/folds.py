@@ -280,11 +280,11 @@ def _check_metrics(metrics: Sequence[Metric], graph: PreferenceGraph) -> None:
 
 def splits_a_group(folds: Folds, graph: PreferenceGraph) -> bool:
     """Whether items of one group are in different folds, as with a KFold of items."""
-    fold = fold_of_item(folds, graph.n_items)
+    fold_of_items = fold_of_item(folds, graph.n_items)
     # The fold of one item of each group; another item may be in another fold
     one_fold_of_group = np.zeros(graph.n_groups, dtype=np.intp)
-    one_fold_of_group[graph.groups] = fold
-    is_in_other_fold = fold != one_fold_of_group[graph.groups]
+    one_fold_of_group[graph.groups] = fold_of_items
+    is_in_other_fold = fold_of_items != one_fold_of_group[graph.groups]
     return bool(is_in_other_fold.any())
 
 

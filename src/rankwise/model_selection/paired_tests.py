@@ -101,7 +101,7 @@ def cluster_error(clusters: Clusters) -> MeanError:
     """
     n_clusters = len(clusters.sums)
     if n_clusters < 2:
-        return MeanError(np.nan, 0.0, 0.0)
+        return MeanError(np.nan, seed_variance=0.0, degrees_of_freedom=0.0)
     sizes = clusters.sizes
     n_groups = sizes.sum()
     mean = clusters.sums.sum() / n_groups
@@ -120,15 +120,20 @@ def cluster_error(clusters: Clusters) -> MeanError:
     squared_norm = (
         diagonal @ diagonal - 2.0 * (diagonal @ r**2) / n_groups + (r @ r / n_groups) ** 2
     )
-    return MeanError(variance, 0.0, float(trace**2 / squared_norm))
+    degrees_of_freedom = float(trace**2 / squared_norm)
+    return MeanError(variance, seed_variance=0.0, degrees_of_freedom=degrees_of_freedom)
 
 
 def shared_item_error(difference: Array, items: ComparedItems) -> MeanError:
     """Variance of the mean over groups that are comparisons of two items, which may share items."""
     error = dyadic_robust_error(difference, None, items)
     if np.isnan(error.standard_error):
-        return MeanError(np.nan, 0.0, 0.0)
-    return MeanError(error.standard_error**2, 0.0, error.degrees_of_freedom)
+        return MeanError(np.nan, seed_variance=0.0, degrees_of_freedom=0.0)
+    return MeanError(
+        error.standard_error**2,
+        seed_variance=0.0,
+        degrees_of_freedom=error.degrees_of_freedom,
+    )
 
 
 def seed_error(of_groups: MeanError, arms: list[Array]) -> MeanError:
@@ -165,7 +170,7 @@ def seed_error(of_groups: MeanError, arms: list[Array]) -> MeanError:
         variance_of_seeds += variance_of_mean - interaction_of_mean
         squares_over_freedom += _variance_over_freedom(variance_of_mean, n_seeds - 1.0)
         squares_over_freedom += _variance_over_freedom(interaction_of_mean, interaction_freedom)
-    variance_of_seeds = max(variance_of_seeds, 0.0)  # less the interaction it may be negative
+    variance_of_seeds = max(variance_of_seeds, 0.0)  # minus the interaction it may be negative
     total_variance = of_groups.group_variance + variance_of_seeds
     degrees_of_freedom = of_groups.degrees_of_freedom
     if squares_over_freedom > 0.0:
@@ -412,6 +417,7 @@ def groups_to_flip(difference: Array) -> int:
     # Remove the groups that favor the leader, the largest advantage first
     advantages = np.sort(difference * np.sign(total))[::-1]
     remaining_lead = abs(total) - np.cumsum(advantages)
+    # Differences are relative to the largest value, so their rounding errors are relative to 1
     is_flipped = remaining_lead <= RELATIVE_ROUNDING * len(remaining_lead)
     return int(np.argmax(is_flipped) + 1)
 

@@ -371,7 +371,7 @@ class ExplicitEdges(Shortcut):
     @staticmethod
     def is_fast_for_scores(problem: HoldOutProblem, units: HoldOutUnits) -> bool:
         """Whether the features are not a kernel matrix, which has too many columns."""
-        return not problem.is_dual
+        return not problem.is_dual  # a kernel matrix has a column for each item, too many
 
     def models(self, alphas: Array) -> Models:
         """Models without each unit."""
@@ -529,8 +529,10 @@ def cross_val_scores(
         bit.
     """
     problem = HoldOutProblem(loss, features, limits)
-    fold = fold_of_item(folds, loss.graph.n_items)
-    first_equal_row = first_equal_rows(features.matrix, fold)  # None: all rows of a fold differ
+    fold_of_items = fold_of_item(folds, loss.graph.n_items)
+    first_equal_row = first_equal_rows(
+        features.matrix, fold_of_items
+    )  # None: all rows of a fold differ
     targets = loss.target.reshape(len(loss.target), -1)
     _check_memory(problem, targets, alphas)
 
@@ -548,8 +550,10 @@ def cross_val_scores(
             shortcut = Refit
         shortcut(problem, units).scores(alphas, out=held_out_scores)
     if loss.beta == 0:  # without a preference to learn from, rounding noise must not rank items
-        has_all_preferences = _folds_with_all_preferences(loss.graph, targets, fold, is_closed)
-        held_out_scores[has_all_preferences[fold]] = 0.0
+        has_all_preferences = _folds_with_all_preferences(
+            loss.graph, targets, fold_of_items, is_closed
+        )
+        held_out_scores[has_all_preferences[fold_of_items]] = 0.0
     if first_equal_row is None:
         return held_out_scores
     # Equal rows of a fold get the score of the first one, so that rounding does not order them
