@@ -386,12 +386,8 @@ class ExplicitEdges(Shortcut):
         differences = R[pairs.winner] - R[pairs.loser]  # (n_edges, n_columns)
         target = pairs.edge_weight * pairs.edge_target
         root_weight = np.sqrt(pairs.edge_weight)[:, None]
-        term = WhitenedTerm(
-            share=1.0,  # of the objective: the only term
-            whitened_R=root_weight * differences,
-            target=target[:, None],
-            amount=pairs.edge_weight,
-        )
+        # The only term of the objective: its share is 1
+        term = WhitenedTerm(1.0, root_weight * differences, target[:, None], pairs.edge_weight)
         rotated, terms, rotation = diagonalize_gram(
             differences, [term], edges_of_units, lambda rows: root_weight * rows
         )
