@@ -84,7 +84,7 @@ def column_functions(view: View, functions: Indices, columns: Indices | None) ->
             f"kernel={view.kernel!r} and n_basis={view.n_basis!r} were passed; use "
             "kernel='linear' without n_basis, or dictionary='items'."
         )
-    if columns is None:
+    if columns is None:  # the view names no columns and takes those of the dictionary
         columns = functions
     return ColumnFeatures(columns, len(columns))
 
@@ -106,10 +106,10 @@ def kernel_functions(
             f"kernel='precomputed' needs the square matrix of kernel values between all "
             f"training items, and no points as dictionary; X has shape {items.shape}."
         )
-    # `functions` are positions of the kernel centers in `center_items`
-    has_given_basis = not isinstance(view.basis, str)  # else "random"
+    # the kernel centers are rows of `center_items`, and `functions` are the numbers of these rows
+    has_row_numbers = not isinstance(view.basis, str)  # else a way to choose, such as "random"
     center_items = items
-    if has_given_basis:
+    if has_row_numbers:
         functions = choose_basis(items, view.n_basis, view.basis, rng)
     elif view.n_basis is not None:
         basis_positions = choose_basis(items[rows], view.n_basis, view.basis, rng)
@@ -148,7 +148,7 @@ def deal_functions(
     shuffled_scored = rng.permutation(functions[is_scored])
     shuffled_unscored = rng.permutation(functions[~is_scored])
     shuffled = np.concatenate([shuffled_scored, shuffled_unscored])
-    return [np.sort(shuffled[view::n_views]) for view in range(n_views)]  # in turn
+    return [np.sort(shuffled[view::n_views]) for view in range(n_views)]  # in turn, like cards
 
 
 def choose_search(search: str, dictionaries: list[Dictionary]) -> str:
@@ -157,23 +157,26 @@ def choose_search(search: str, dictionaries: list[Dictionary]) -> str:
     n_views = len(dictionaries)
     if n_views == 1:
         return "single"
-    items_of_views = [dictionary.indices for dictionary in dictionaries]
-    have_same_items = all(np.array_equal(items, items_of_views[0]) for items in items_of_views)
+    # numbers of the functions of each view: of items for kernel functions, or of columns
+    functions_of_views = [dictionary.indices for dictionary in dictionaries]
+    have_same_functions = all(
+        np.array_equal(functions, functions_of_views[0]) for functions in functions_of_views
+    )
     if search == "auto":
-        search = _default_search(n_views, have_same_items)
+        search = _default_search(n_views, have_same_functions)
     if search == "pairs" and n_views != 2:
         raise ValueError(
             f"search='pairs' is for two views, and there are {n_views}; use 'shared' (one item for "
             "all views) or 'all' (every combination of functions)."
         )
     if search == "all":
-        _check_combinations([len(items) for items in items_of_views])
+        _check_combinations([len(functions) for functions in functions_of_views])
     elif search == "pairs":
-        n_first, n_second = map(len, items_of_views)
+        n_first, n_second = map(len, functions_of_views)
         matrix = "a matrix of all pairs of functions"
         advice = "use search='shared', or a random part of the items (for example dictionary=2000)"
         check_matrix_fits(n_first, n_second, matrix, advice)
-    elif not have_same_items:
+    elif search == "shared" and not have_same_functions:
         raise ValueError(
             f"{n_views} views that take the same item need the same dictionary, and theirs differ "
             "(a number of views, n_basis of a View or columns as functions make them differ); use "
@@ -182,12 +185,12 @@ def choose_search(search: str, dictionaries: list[Dictionary]) -> str:
     return search
 
 
-def _default_search(n_views: int, have_same_items: bool) -> str:
+def _default_search(n_views: int, have_same_functions: bool) -> str:
     # the most thorough search that is not too slow: "pairs" tries all pairs of functions, "all" all
     # combinations of more, and "shared" the same item in all views
     if n_views == 2:
         return "pairs"
-    if have_same_items:
+    if have_same_functions:
         return "shared"
     return "all"
 

@@ -53,6 +53,7 @@ class PursuitFunction(NamedTuple):
         has_functions = len(coef) > 0
         if has_functions:
             return np.asarray(self.basis.scores(X, coef) + intercept)
+        # without functions every score is the intercept
         return np.broadcast_to(intercept, (X.shape[0], *np.shape(intercept)))
 
 

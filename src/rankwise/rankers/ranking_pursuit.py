@@ -410,6 +410,7 @@ class RankingPursuit(HoldOutMixin, RankerMixin, BaseEstimator):
             agreeing_rows, agreement = train_target.agreement(self.group_weight)
         problem = PursuitProblem(
             loss,
+            # at beta=0 the loss depends on differences of scores only
             has_free_intercept=self.beta == 0 or mean_score is not None,
             scored=_values_of_views(dictionaries, X, scored_rows),
             agreeing=_values_of_views(dictionaries, X, agreeing_rows),
@@ -439,12 +440,13 @@ class RankingPursuit(HoldOutMixin, RankerMixin, BaseEstimator):
         mean_score: float | None,
     ) -> list[Step]:
         """Steps up to the one with the smallest validation error."""
-        patience = int(self.n_iter_no_change or 1)
+        patience = int(self.n_iter_no_change or 1)  # never None where rows are held out
         steps: list[Step] = []
         errors: list[float] = []
         best_step = -1
         for step in all_steps:
             steps.append(step)
+            # a step has the coefficients of all functions so far
             functions = make_functions(dictionaries, [step], mean_score)
             errors.append(validation.error(functions))
             best_step = int(np.argmin(errors))
@@ -509,7 +511,7 @@ class RankingPursuit(HoldOutMixin, RankerMixin, BaseEstimator):
         self, candidates: CandidateFunctions, scored_rows: Indices, rng: np.random.RandomState
     ) -> tuple[list[View], list[Indices]]:
         """The views, and the functions that each may choose from."""
-        view_of_own_kernel = View(
+        default_view = View(
             kernel=self.kernel,
             gamma=self.gamma,
             degree=self.degree,
@@ -517,14 +519,14 @@ class RankingPursuit(HoldOutMixin, RankerMixin, BaseEstimator):
             kernel_params=self.kernel_params,
         )
         if self.views is None:
-            return [view_of_own_kernel], [candidates.functions]
+            return [default_view], [candidates.functions]
         if not isinstance(self.views, int | np.integer):
             views = check_views(self.views)
             return views, [candidates.functions] * len(views)
         n_views = check_int("views", self.views, "or a list of View", least=1)
         is_scored = np.isin(candidates.functions, scored_rows) & candidates.are_rows
         functions_of_views = deal_functions(candidates.functions, is_scored, n_views, rng)
-        return [view_of_own_kernel] * n_views, functions_of_views
+        return [default_view] * n_views, functions_of_views
 
     def _store(self, steps: list[Step], functions: list[PursuitFunction]) -> None:
         """Set the fitted attributes."""
