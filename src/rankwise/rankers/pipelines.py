@@ -66,7 +66,7 @@ def fit_ranker(
 ) -> BaseEstimator:
     """Fit a clone of an estimator; the target passes the groups through any Pipeline."""
     target, labels, weights = unpack_target(y, groups)
-    if labels is not None:
+    if labels is not None:  # a target carries the groups through the steps of a Pipeline
         target = make_target(target, labels, weights)
     return clone(estimator).fit(X, target)
 
@@ -98,7 +98,8 @@ def input_column_of_feature(step: BaseEstimator, n_columns: int) -> Indices | No
         return _columns_of_pipeline(step, n_columns)
     if isinstance(step, ColumnTransformer):
         columns_of_branches = [
-            _columns_of_branch(step, key, transformer) for key, transformer, _ in step.transformers_
+            _input_column_of_branch_features(step, key, transformer)
+            for key, transformer, _ in step.transformers_
         ]
         return _concatenate_known(columns_of_branches)
     if isinstance(step, FeatureUnion):
@@ -109,7 +110,7 @@ def input_column_of_feature(step: BaseEstimator, n_columns: int) -> Indices | No
         return _concatenate_known(columns_of_branches)
     if name in COLUMNS_OF_STEP:
         return COLUMNS_OF_STEP[name](step, n_columns)
-    if hasattr(step, "get_support"):
+    if hasattr(step, "get_support"):  # a selector of features
         return np.asarray(step.get_support(indices=True))
     return None
 
@@ -125,19 +126,19 @@ def _columns_of_pipeline(pipeline: Pipeline, n_columns: int) -> Indices | None:
     return input_columns
 
 
-def _columns_of_branch(
+def _input_column_of_branch_features(
     step: ColumnTransformer, key: str, transformer: BaseEstimator
 ) -> Indices | None:
-    """Input columns of the features of one transformer of a ColumnTransformer."""
+    """Number of the input column of each feature of one branch of a ColumnTransformer."""
     if isinstance(transformer, str) and transformer == "drop":
         return np.empty(0, dtype=np.intp)
     branch_columns = np.asarray(step._transformer_to_input_indices[key], dtype=np.intp)
     if not len(branch_columns):
         return branch_columns
-    columns_in_branch = input_column_of_feature(transformer, len(branch_columns))
-    if columns_in_branch is None:
+    position_in_branch = input_column_of_feature(transformer, len(branch_columns))
+    if position_in_branch is None:
         return None
-    return branch_columns[columns_in_branch]
+    return branch_columns[position_in_branch]
 
 
 def _concatenate_known(columns_of_branches: list[Indices | None]) -> Indices | None:
