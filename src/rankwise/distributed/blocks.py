@@ -144,6 +144,7 @@ def _delayed_blocks(collection: Collection) -> list[Delayed]:
     """
     if isinstance(collection, da.Array):
         return list(np.ravel(whole_rows(collection).to_delayed()))
+    # optimized, small files would be merged, and the number of blocks would change
     return list(collection.simplify().to_delayed(optimize_graph=False))
 
 

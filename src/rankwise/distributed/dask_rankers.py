@@ -138,7 +138,7 @@ class LazyModel(KernelModel):
         """
         check_is_fitted(self)
         parameters = self.get_params(deep=False)
-        if self.basis is None:
+        if self.basis is None:  # the local class has another default
             del parameters["basis"]
         model = self.local_class(**parameters)
         names_in_local_class = fitted_schema(self.local_class)
@@ -193,7 +193,7 @@ class LazyModel(KernelModel):
         feature_map: FeatureMap = ColumnFeatures(None, self.n_features_in_)
         if self.basis is not None:
             no_items = np.empty((0, n_columns))  # the basis consists of points, not of items
-            feature_map = basis_map(kernel, no_items, None, self.basis, None)
+            feature_map = basis_map(kernel, no_items, None, self.basis, random_state=None)
         self._store_features(feature_map)
         return feature_map
 

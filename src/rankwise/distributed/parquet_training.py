@@ -95,8 +95,8 @@ def train_parquet(
     roles = _column_roles(files, target, group, features)
     try:
         totals = ENGINES[engine](files, roles, n_held_out)
-    except ClosedGroupError:  # the rows are not sorted by group
-        totals = ENGINES[engine](files, replace(roles, is_sorted=False), n_held_out)
+    except ClosedGroupError:  # the rows are not sorted by group, although they seemed to be
+        totals = ENGINES[engine](files, replace(roles, seems_sorted=False), n_held_out)
     return select_alpha(totals.statistics, totals.sample, alphas, scoring)
 
 
@@ -119,9 +119,10 @@ def _column_roles(
             f"the columns {', '.join(not_numeric)} are not numbers; list the numeric columns in "
             "features, or encode the columns with the engine."
         )
+    # a guess from the first batch; `train_parquet` retries if it is wrong
     labels_of_first_batch = first_column(files[0], group)
-    is_sorted = has_contiguous_groups(labels_of_first_batch)
-    return ColumnRoles(tuple(features), target, group, is_sorted)
+    seems_sorted = has_contiguous_groups(labels_of_first_batch)
+    return ColumnRoles(tuple(features), target, group, seems_sorted)
 
 
 def _is_number(arrow_type: str) -> bool:

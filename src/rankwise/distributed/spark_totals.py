@@ -69,7 +69,7 @@ def _totals_of_partition(
     batches: Iterator[pa.Table], roles: ColumnRoles, held_out_labels: frozenset[Hashable]
 ) -> Totals:
     """On an executor: the totals of a partition of sorted whole groups."""
-    sorted_roles = replace(roles, is_sorted=True)
+    sorted_roles = replace(roles, seems_sorted=True)  # Spark has sorted the partition by group
     sample = GroupSample(len(held_out_labels), held_out_labels)
     totals = add_batches(batches, sorted_roles, sample)
     totals.statistics.close_groups()

@@ -46,15 +46,16 @@ class ColumnRoles:
         Columns with features.
     target, group : str
         Columns with the relevance and with the group labels.
-    is_sorted : bool
-        Whether the rows of a group follow each other, so that only the first and the last group of
-        a batch can have rows in other batches. A group that comes back raises a ClosedGroupError.
+    seems_sorted : bool
+        Whether the rows of a group seem to follow each other, so that only the first and the last
+        group of a batch can have rows in other batches. A group that comes back raises a
+        ClosedGroupError.
     """
 
     features: tuple[str, ...]
     target: str
     group: str
-    is_sorted: bool
+    seems_sorted: bool
 
     @property
     def names(self) -> list[str]:
@@ -73,7 +74,7 @@ def add_batches(
         X = _stack_columns([batch[name].to_numpy() for name in roles.features])
         y = batch[roles.target].to_numpy()
         groups = batch[roles.group].to_numpy()
-        totals.statistics.add(X, y, groups, is_sorted=roles.is_sorted)
+        totals.statistics.add(X, y, groups, is_sorted=roles.seems_sorted)
         totals.sample.add(X, y, groups)
     return totals
 
@@ -95,13 +96,13 @@ def distinct_labels(groups: Labels) -> list[Hashable]:
     return labels
 
 
-def merge_totals(several: Sequence[Totals]) -> Totals:
+def merge_totals(totals_to_merge: Sequence[Totals]) -> Totals:
     """Totals of all rows. The inputs are unchanged: Dask reads them again if a worker dies."""
-    first = several[0]
+    first = totals_to_merge[0]
     empty_statistics = SufficientStatistics(**first.statistics.rule)
     empty_sample = GroupSample(first.sample.n_groups, first.sample.labels)
     merged = Totals(empty_statistics, empty_sample)
-    for totals in several:
+    for totals in totals_to_merge:
         merged.statistics.merge(totals.statistics)
         merged.sample.merge(totals.sample)
     return merged

@@ -12,7 +12,7 @@ def check_workers() -> None:
 
     Without a client, Dask computes in this process, and there is nothing to check.
     """
-    if find_spec("distributed") is None:
+    if find_spec("distributed") is None:  # then Dask runs in this process
         return
     distributed = require("distributed", "rankwise.distributed")
     try:
