@@ -144,6 +144,7 @@ class BatchSums:
     @property
     def takes_parts(self) -> bool:
         """Whether a group may have rows in several batches."""
+        # then all pairs of a group count, whatever their scores, and moments of the rows suffice
         return self._options["cost"] == "magnitude" and self._options["ties"] == "include"
 
     @single_threaded
@@ -189,7 +190,7 @@ class BatchSums:
         """
         X, target, rows_by_group = self._read_batch(X, y, groups, sample_weight)
         self._check_groups(rows_by_group.keys())
-        equations = self._batch_equations(X, target)
+        equations = self._batch_equations(X, target)  # of pairs inside the batch
         may_split_groups = self.takes_parts and not whole_groups
         last_row = len(target.y) - 1
         n_rows_of_closed: dict[Hashable, int] = {}  # groups of which no later batch may have rows
@@ -261,7 +262,7 @@ class BatchSums:
         remaining_groups: dict[Hashable, GroupMoments] = {}
         for name, n_removed in n_removed_rows.items():
             is_whole_group = n_removed == n_rows.get(name)
-            if is_whole_group:
+            if is_whole_group:  # all its pairs are among those of `other`, subtracted below
                 continue
             group = self._open_groups.get(name)
             removed = other._open_groups.get(name)
@@ -278,7 +279,7 @@ class BatchSums:
             equations = equations.subtract_pairs(self._pairs_inside(group))
             equations = equations.add_pairs(self._pairs_inside(removed))
             remaining_groups[name] = remaining
-        self._equations = equations.subtract(other._equations)
+        self._equations = equations.subtract(other._equations)  # the pairs inside removed rows
         for name in n_removed_rows:
             self._open_groups.pop(name, None)
             self._n_rows_of_closed.pop(name, None)
@@ -328,8 +329,7 @@ class BatchSums:
             Held-out scores.
         """
         checked_alphas = check_alphas(alphas, "alphas")
-        earlier_names = self._open_groups or self._n_rows_of_closed
-        if groups is None or NAME_WITHOUT_GROUPS in earlier_names:
+        if groups is None or self._is_one_list:
             raise ValueError("without groups all rows are one list, and none can be left out.")
         X, target, rows_by_group = self._read_batch(X, y, groups, sample_weight)
         scores = np.empty((*target.y.shape, len(checked_alphas)))
@@ -358,7 +358,7 @@ class BatchSums:
                 f"{self._n_rows_of_closed.get(name, 0)} were added; pass all rows of a group "
                 "together."
             )
-        one_group = encode_groups(None, len(rows))
+        one_group = encode_groups(None, len(rows))  # all these rows
         weight = take_weights(target.weight, rows)
         return self._batch_equations(X[rows], Relevance(target.y[rows], one_group, weight))
 
@@ -423,7 +423,7 @@ class BatchSums:
         y = target.y
         n_rows, n_outputs = y.shape
         graph_target = target
-        if n_outputs == 1:
+        if n_outputs == 1:  # the graph needs a flat y
             graph_target = replace(target, y=y[:, 0])
         # Sums over pairs: Rᵀ L R and Rᵀ d. R: features, L: Laplacian of the graph of pairs, d: its
         # divergence (of each row, by how much it is preferred to the others)
@@ -494,6 +494,12 @@ class BatchSums:
         return n_rows
 
     @property
+    def _is_one_list(self) -> bool:
+        """Whether the batches so far had no groups, so that all their rows are one list."""
+        is_open = NAME_WITHOUT_GROUPS in self._open_groups
+        return is_open or NAME_WITHOUT_GROUPS in self._n_rows_of_closed
+
+    @property
     def _max_open_bytes(self) -> int:
         """Bytes for the moments of open groups."""
         n_columns = self._input_schema.n_features_in_ + int(np.prod(self.output_shape))
@@ -528,11 +534,10 @@ class BatchSums:
 
     def _check_groups(self, names: Set[Hashable]) -> None:
         """Raise an error for groups that are closed, or missing in only one of the batches."""
-        earlier_names = self._open_groups or self._n_rows_of_closed
-        if earlier_names and names:
-            had_no_groups = NAME_WITHOUT_GROUPS in earlier_names
-            has_no_groups = NAME_WITHOUT_GROUPS in names
-            if had_no_groups != has_no_groups:
+        has_earlier_groups = bool(self._open_groups or self._n_rows_of_closed)
+        if has_earlier_groups and names:
+            is_now_one_list = NAME_WITHOUT_GROUPS in names
+            if self._is_one_list != is_now_one_list:
                 raise ValueError(
                     "groups are given in some batches and None in others; give every batch its "
                     "groups, or none at all if all rows are one list."
