@@ -95,7 +95,7 @@ class Kernel:
 
         Without Y, equal rows of X have equal rows and columns, to the last bit.
         """
-        if self.is_precomputed:  # X has the kernel values
+        if self.is_precomputed:  # X has the kernel values; a copy, as callers overwrite them
             return np.array(X, dtype=np.float64)
         if Y is None:
             first_equal_row = first_equal_rows(X)
@@ -140,7 +140,7 @@ class Kernel:
         K = np.empty((len(items), len(items)))
         for i, item in enumerate(items):
             K[i, i:] = [self.function(item, later_item, **self.params) for later_item in items[i:]]
-        return np.triu(K) + np.triu(K, 1).T
+        return np.triu(K) + np.triu(K, 1).T  # the upper triangle and its mirror image
 
     def product(self, X: Matrix, Y: Matrix, coef: Array) -> Array:
         """``k(X, Y) coef``, a chunk of rows of X at a time; equal rows of X give equal rows."""

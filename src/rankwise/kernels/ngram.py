@@ -72,6 +72,7 @@ def ngram_kernel(
         B = occurrences[n_texts:]
         B_sizes = set_sizes[n_texts:]
 
+    # similarity of two sets (Jaccard): the size of their intersection over that of their union
     similarity = np.zeros((n_texts, n_columns))
     B_transposed = B.T.tocsr()
     n_rows_of_chunk = max(1, PRODUCT_ENTRIES // max(1, n_columns))
@@ -80,4 +81,4 @@ def ngram_kernel(
         intersection = (A[rows] @ B_transposed).toarray()
         union = A_sizes[rows, None] + B_sizes - intersection
         np.divide(intersection, union, out=similarity[rows], where=union > 0)
-    return (1 - shared) * similarity + shared
+    return (1 - shared) * similarity + shared  # from `shared` (no common n-gram) to 1

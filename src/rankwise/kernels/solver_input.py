@@ -158,7 +158,7 @@ def make_solver_input(
         items = X.copy()  # the caller may change X
     K = kernel.matrix(X)
     item_features = KernelFeatures(kernel, columns=None, n_features=n_items, items=items)
-    if explicit:
+    if explicit:  # features R with K = R Rᵀ instead of K
         return _factor_kernel(K, item_features)
     return SolverInput("dual", K, item_features)
 
@@ -221,7 +221,7 @@ def _factor_kernel(K: Array, item_features: KernelFeatures) -> SolverInput:
     is_semidefinite = error <= DEFINITE_TOLERANCE * np.linalg.norm(K_probe)
     if is_semidefinite:
         return _input_of_pivots(R, pivot_order[:rank], item_features)
-    _restore_kernel(factor, diagonal)  # from the other triangle of its memory
+    _restore_kernel(factor, diagonal)  # from the other triangle of its memory: it is K again
     return _input_of_eigenvectors(factor, item_features)
 
 
@@ -282,6 +282,7 @@ def _rows_of_factor(factor: Array, pivot_order: Indices, rank: int) -> Array:
 
 def _centered(dual_coef: Array) -> Array:
     """Coefficients less their mean, which a centered kernel does not depend on."""
+    # then the uncentered kernel gives the scores of the centered one, up to a constant
     return np.asarray(dual_coef - dual_coef.mean(axis=0))
 
 

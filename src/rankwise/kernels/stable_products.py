@@ -54,13 +54,13 @@ def row_products(X: Matrix, W: NDArray[Any]) -> NDArray[Any]:
     row_stride, column_stride = X.strides
     order: Literal["C", "F"] = "C"
     smallest_stride = column_stride
-    if abs(row_stride) < abs(column_stride):
+    if abs(row_stride) < abs(column_stride):  # stored by columns
         order = "F"
         smallest_stride = row_stride
     if len(X) == 1:  # einsum sums a single row in another order
         row_twice = np.asarray(np.repeat(X, 2, axis=0), order=order)
         return row_products(row_twice, W)[:1]
-    if smallest_stride != X.itemsize:
+    if smallest_stride != X.itemsize:  # gaps between entries
         X = np.asarray(X, order=order)
     if W.ndim == 1:
         return np.asarray(np.einsum("ij,j->i", X, W))
@@ -89,6 +89,7 @@ def first_equal_rows(X: Matrix, labels: Indices | None = None) -> Indices | None
         return _first_equal_objects(X)
     # compare rows of equal hash only; `labels`, if given, must be equal, too
     rng = np.random.default_rng(0)
+    # odd, so that different values of a column have different products modulo 2⁶⁴
     odd_factors = rng.integers(0, 2**63, X.shape[1], np.uint64) * np.uint64(2) + np.uint64(1)
     if sp.issparse(X):
         hashes = _hash_sparse(X, odd_factors)
@@ -162,7 +163,7 @@ def _hash_sparse(X: Matrix, factors: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """As `_hash_dense`: zeros contribute nothing."""
     X = _in_order(X)
     bits = np.asarray(X.data + 0.0, dtype=np.float64).view(np.uint64)
-    bits = bits ^ (bits >> np.uint64(29))
+    bits = bits ^ (bits >> np.uint64(29))  # as in `_hash_dense`
     products = bits * factors[X.indices]
     zero = np.zeros(1, dtype=np.uint64)
     sum_before = np.concatenate([zero, np.cumsum(products, dtype=np.uint64)])  # modulo 2⁶⁴

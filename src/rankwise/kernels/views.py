@@ -95,7 +95,7 @@ def view_columns(view: View, n_features: int, names: Sequence[str] | None) -> In
     if not isinstance(columns, slice):
         columns = np.atleast_1d(np.asarray(columns))
         are_names = columns.dtype.kind in "UO"
-        if are_names or not len(columns):
+        if are_names or not len(columns):  # an empty list has no type; it is refused below
             columns = _numbers_of_names(columns, names)
     try:
         numbers = np.arange(n_features)[columns]  # of numbers, a mask or a slice
