@@ -114,7 +114,7 @@ class RankerMixin:
         if isinstance(target, Preferences):
             graph = target.graph
             predicted = predict_items(self, X, graph.groups)
-            if not graph.has_relevance:
+            if not graph.has_relevance:  # pairs only, without scores of the items
                 return _pooled_accuracy(graph, predicted)
             relevance = graph.y
             labels: Labels = graph.groups
@@ -179,10 +179,10 @@ def list_nuisance_effects(ranker: RankerMixin) -> list[NuisanceEffect]:
 
 def _pooled_accuracy(graph: PreferenceGraph, predicted: Array) -> float:
     """Share of the strict preferences of a graph that the predictions order correctly."""
-    error = graph.disagreement(predicted, pooled=True)
+    error = graph.disagreement(predicted, pooled=True)  # one share over the edges of all groups
     if np.isnan(error).any():
         raise ValueError("score is undefined: the graph has no edge of positive magnitude.")
-    return float(1.0 - np.mean(error))
+    return float(1.0 - np.mean(error))  # the mean over the outputs
 
 
 def ranks_in_groups(scores: Array, groups: ArrayLike | None) -> NDArray[np.intp]:

@@ -35,7 +35,7 @@ def learns_in_chunks(model: ChunkLearner) -> bool:
     features_are_columns = is_linear and not is_on_basis
     features_are_basis = is_on_basis and not is_linear and not is_precomputed
     if not features_are_columns and not features_are_basis:
-        raise AttributeError(
+        raise AttributeError(  # which `available_if` expects of a method that is not available
             "partial_fit needs features that do not change from chunk to chunk, but kernel="
             f"{model.kernel!r}, n_basis={model.n_basis!r}; use kernel='linear' without a basis, or "
             "any other kernel but 'precomputed' with one."

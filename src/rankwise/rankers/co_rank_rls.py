@@ -389,7 +389,7 @@ class CoRankRLS(HoldOutMixin, RankerMixin, BaseEstimator):
             # view v as the truth, view u as the prediction
             ranking = Ranking(GroupedTargets(scores[v], encoded_groups), scores[u])
             errors[v, u] = nanmean_by_group(metric.by_group(ranking).values)
-        return 0.5 * (errors + errors.T)
+        return 0.5 * (errors + errors.T)  # the mean, as pairs tied in the truth do not count
 
     def _prepare(
         self, X: MatrixLike, target: TrainingTarget, agreement: PreferenceGraph | None = None
@@ -638,6 +638,7 @@ class CoTask(HoldOutTask):
         view_of_feature = np.repeat(np.arange(n_views), self._n_features_of_views)
         is_same_view = view_of_feature[:, None] == view_of_feature
         block_factor = np.where(is_same_view, n_views - 1.0, -1.0)
+        # 2: the disagreement sums over ordered pairs of views, (v, u) and (u, v)
         return block_factor * stacked_gram * (2.0 / agreement.total_weight)
 
     def coefficients(
@@ -718,7 +719,7 @@ class CoTask(HoldOutTask):
         ]
         learner: CoRankRLS = self.learner
         scores = learner._mean_of_views(scores_of_views)
-        return scores.reshape(len(test_items), -1, len(candidates))
+        return scores.reshape(len(test_items), -1, len(candidates))  # -1: outputs
 
     def train(self, **values: ParameterValue) -> CoRankRLS:
         """The learner trained on all data."""

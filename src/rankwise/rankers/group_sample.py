@@ -151,6 +151,7 @@ class GroupSample:
 
 def sample_labels(labels: Iterable[Hashable], n_groups: int) -> list[Hashable]:
     """The distinct labels with the smallest hash values, at most `n_groups` of them."""
+    # labels with the smallest hashes, which do not depend on the order or the machine
     return heapq.nsmallest(n_groups, set(labels), key=stable_hash)
 
 
@@ -245,14 +246,14 @@ def select_alpha(
     groups = encode_groups(labels, n_rows)
     held_out_scores = held_out_scores.reshape(n_rows, n_outputs, len(candidates))
     group_score = metric_by_group(metric, y, groups, weight=None, held_out=held_out_scores)
-    group_score = group_score.mean(axis=2)
+    group_score = group_score.mean(axis=2)  # it was (n_groups, n_candidates, n_outputs)
     check_defined(metric, group_score)
     mean_score = nanmean(group_score)
     gain = mean_score
     if not metric.greater_is_better:
         gain = -mean_score
     best = CandidateGrid({"alpha": candidates}).best(gain)
-    path = statistics.solve(candidates[[best]])
+    path = statistics.solve(candidates[[best]])  # of the best alpha only, trained on all rows
     return AlphaSelection(
         alpha=float(candidates[best]),
         alphas=candidates,

@@ -93,7 +93,7 @@ class SufficientStatistics(BatchSums):
                 "that are shared by items to be compared, and scores that differ."
             )
         model = RankRLS(**self.rule)
-        model.__dict__.update(vars(self._input_schema))
+        model.__dict__.update(vars(self._input_schema))  # number and names of columns, outputs
         model.n_pairs_ = self.n_pairs
         model.solver_ = "primal"
         model.n_iter_ = 1

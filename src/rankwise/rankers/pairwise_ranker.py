@@ -250,7 +250,7 @@ class PairwiseRanker(PathModel):
             )
         if not self.takes_nuisance:
             no_nuisance(name, target)
-        if target.nuisance is None or nuisance is None:
+        if target.nuisance is None or nuisance is None:  # both are None, or neither
             return loss
         self._nuisance_names = target.nuisance.names
         return ProfileLoss(loss, nuisance)
@@ -338,9 +338,8 @@ class PairwiseTask(HoldOutTask):
         features = self.features.matrix
         train_loss = self.loss.of_items(train_rows, train_graph)
         check_pairs_remain(train_loss.graph.n_pairs > 0)
-        objective = make_objective(
-            features[train_rows], train_loss, alpha=0.0
-        )  # solve_path sets alpha
+        # solve_path sets alpha
+        objective = make_objective(features[train_rows], train_loss, alpha=0.0)
         solutions = solve_path(self.learner, objective, candidates.axes["alpha"])
         weights = np.stack([solution.w for solution in solutions], axis=1)  # a column per alpha
         return row_products(features[test_rows], weights)
@@ -359,6 +358,7 @@ class PairwiseTask(HoldOutTask):
         """
         learner: PairwiseRanker = self.learner
         learner._store_features(self.features.map)
+        # solve_path sets alpha
         objective = make_objective(self.features.matrix, self.loss, alpha=0.0)
         (solution,) = solve_path(
             learner,
@@ -375,6 +375,7 @@ class PairwiseTask(HoldOutTask):
         learner: PairwiseRanker = self.learner
         features = self.features
         learner._store_features(features.map)
+        # solve_path sets alpha
         objective = make_objective(features.matrix, self.loss, alpha=0.0)
         solutions = solve_path(learner, objective, alphas)
         weights = np.stack([solution.w for solution in solutions], axis=1)
@@ -474,5 +475,6 @@ def report_solution(model: Certified, solution: Solution) -> None:
     model.gap_ = float(solution.gap)
     model.n_iter_ = len(solution.history)
     objective, bound = np.array(solution.history).T  # after each iteration
+    # 1, which means no gap, where the objective is 0
     bound_ratio = np.divide(bound, objective, out=np.ones_like(bound), where=objective > 0)
     model.history_ = {"objective": objective, "lower_bound": bound, "gap": 1 - bound_ratio}

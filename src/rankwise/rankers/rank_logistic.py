@@ -229,7 +229,7 @@ class RankLogistic(PairwiseRanker):
             scores = scores + loss.Z @ loss.gamma
             effects = loss.effects(dense_rows(features), solution.w, scores, self.alpha)
             self._store_effects(effects)
-            loss = loss.loss
+            loss = loss.loss  # the same loss without nuisance columns
         self.is_separable_ = loss.is_separated_by(scores)
 
 

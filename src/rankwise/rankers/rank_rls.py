@@ -450,10 +450,11 @@ class RankRLS(PathModel):
             n_basis=self.n_basis,
             basis=self.basis,
             random_state=self.random_state,
-            shift_invariant=to_fit and self.beta == 0,
+            shift_invariant=to_fit and self.beta == 0,  # only differences of scores count
             explicit=has_nuisance,
             keeps_matrix=keeps_matrix,
         )
+        # by one of the two parts of the loss, that for pairs (beta 0) or that for items (beta 1)
         are_read_once = to_fit and self.beta in (0, 1) and not has_nuisance
         if are_read_once:  # computed block by block when they are read
             return features

@@ -32,6 +32,7 @@ def check_beta(beta: float) -> None:
 
 def iterations_are_faster(X: MatrixLike) -> bool:
     """Whether a linear model of sparse items is found much faster without a Gram matrix."""
+    # multiplications for the Gram matrix of rows or columns, or for products with sparse X
     cost_of_gram = X.shape[0] * X.shape[1] * min(X.shape)
     cost_of_iterations = PASSES * X.nnz
     return bool(GAIN * cost_of_iterations < cost_of_gram)
@@ -156,7 +157,7 @@ def check_graph(graph: PreferenceGraph, n_items: int, options: dict[str, str]) -
             f"the graph has {graph.n_items} items but X has {n_items} rows; build it with one item "
             "for each row (pass n_items to PairGraph)."
         )
-    for name, value in options.items():
+    for name, value in options.items():  # a default may differ, as the user did not choose it
         if value != DEFAULTS[name] and value != getattr(graph, name):
             raise ValueError(
                 f"the estimator has {name}={value!r} but the graph given as y was built with "
@@ -167,7 +168,7 @@ def check_graph(graph: PreferenceGraph, n_items: int, options: dict[str, str]) -
 
 def check_something_to_rank(loss: SquaredLoss) -> None:
     """Raise an error for a loss without pairs; warn if it prefers no item to another."""
-    if loss.beta == 1:
+    if loss.beta == 1:  # regression only, without pairs
         return
     if loss.graph.n_pairs == 0:
         raise ValueError(f"there is nothing to rank: {why_no_pairs(loss.graph)}.")

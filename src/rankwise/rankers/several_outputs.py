@@ -56,7 +56,9 @@ class OneOutputTask(Protocol):
 
 def outputs_have_own_pairs(target: TrainingTarget, cost: str, ties: str) -> bool:
     """Whether the outputs of a target have different pairs, or pairs of different weight."""
-    if not isinstance(target, Relevance) or target.nuisance is not None:
+    if not isinstance(target, Relevance):  # a graph, which has its pairs already
+        return False
+    if target.nuisance is not None:  # refused later if there are several outputs
         return False
     n_outputs = target.y[0].size
     has_all_pairs = cost == "magnitude" and ties != "exclude"  # whatever the scores
@@ -101,7 +103,7 @@ class OutputsTask(HoldOutTask):
     def held_out(self, folds: Folds, candidates: CandidateGrid) -> Array:
         """Held-out scores of each output."""
         scores = [task.held_out(folds, candidates) for task in self.tasks]
-        return np.concatenate(scores, axis=1)
+        return np.concatenate(scores, axis=1)  # (n_items, n_outputs, n_candidates)
 
     def train(self, **values: ParameterValue) -> BaseEstimator:
         """The learner with the coefficients of all outputs."""
