@@ -105,7 +105,7 @@ class BatchSums:
         # groups that later batches may continue, in the order in which they were seen last
         self._open_groups: dict[Hashable, GroupMoments] = {}
         # number of rows of positive weight of all other groups
-        self._n_rows_of_closed: dict[Hashable, int] = {}
+        self._n_rows_of_closed_groups: dict[Hashable, int] = {}
 
     @property
     def rule(self) -> SumOptions:
@@ -193,7 +193,8 @@ class BatchSums:
         equations = self._batch_equations(X, target)  # of pairs inside the batch
         may_split_groups = self.takes_parts and not whole_groups
         last_row = len(target.y) - 1
-        n_rows_of_closed: dict[Hashable, int] = {}  # groups of which no later batch may have rows
+        # closed groups are those of which no later batch may have rows
+        n_rows_of_closed_groups: dict[Hashable, int] = {}
         moments_of_groups: dict[Hashable, GroupMoments] = {}  # for pairs with rows of other batches
         for name, group_rows in rows_by_group.items():
             # May later batches have rows of this group? If rows are sorted by group, only groups at
@@ -202,12 +203,12 @@ class BatchSums:
             stays_open = may_split_groups and (is_at_edge or not is_sorted)
             weighted_rows = _rows_of_positive_weight(target, group_rows)
             if not stays_open:
-                n_rows_of_closed[name] = len(weighted_rows)
+                n_rows_of_closed_groups[name] = len(weighted_rows)
             has_earlier_rows = name in self._open_groups
             if len(weighted_rows) and (stays_open or has_earlier_rows):
                 moments_of_groups[name] = _group_moments(X, target, weighted_rows)
         self._add_equations(equations, moments_of_groups)
-        self._close_groups(n_rows_of_closed)
+        self._close_groups(n_rows_of_closed_groups)
         return self
 
     def merge(self, other: BatchSums) -> Self:
@@ -230,11 +231,11 @@ class BatchSums:
         if not other.n_items:
             return self
         self._check_groups(other._open_groups.keys())
-        self._check_groups(other._n_rows_of_closed.keys())
+        self._check_groups(other._n_rows_of_closed_groups.keys())
         other._check_groups(self._open_groups.keys())
         self._input_schema = copy.copy(other._input_schema)  # equal, unless this has no rows
         self._add_equations(other._equations, other._open_groups)
-        self._n_rows_of_closed |= other._n_rows_of_closed
+        self._n_rows_of_closed_groups |= other._n_rows_of_closed_groups
         return self
 
     def subtract(self, other: BatchSums) -> Self:
@@ -257,11 +258,12 @@ class BatchSums:
         if not other.n_items:
             return self
         equations = self._equations
-        n_rows = self._n_rows_by_group()
-        n_removed_rows = other._n_rows_by_group()
+        n_rows_by_group = self._n_rows_by_group()
+        n_removed_by_group = other._n_rows_by_group()
         remaining_groups: dict[Hashable, GroupMoments] = {}
-        for name, n_removed in n_removed_rows.items():
-            is_whole_group = n_removed == n_rows.get(name)
+        for name, n_removed in n_removed_by_group.items():
+            n_rows = n_rows_by_group.get(name)  # None if no row of it was added
+            is_whole_group = n_removed == n_rows
             if is_whole_group:  # all its pairs are among those of `other`, subtracted below
                 continue
             group = self._open_groups.get(name)
@@ -269,8 +271,8 @@ class BatchSums:
             if group is None or removed is None or group.n_items < n_removed:
                 raise ValueError(
                     f"{n_removed} rows of {_group_text(name)} cannot be subtracted: "
-                    f"{n_rows.get(name, 0)} rows of it were added. Subtract what was added before, "
-                    "in whole groups."
+                    f"{n_rows or 0} rows of it were added. Subtract what was added before, in "
+                    "whole groups."
                 )
             remaining = group.without(removed)
             # take away the pairs of a removed row and a remaining one, which are those inside the
@@ -280,9 +282,9 @@ class BatchSums:
             equations = equations.add_pairs(self._pairs_inside(removed))
             remaining_groups[name] = remaining
         self._equations = equations.subtract(other._equations)  # the pairs inside removed rows
-        for name in n_removed_rows:
+        for name in n_removed_by_group:
             self._open_groups.pop(name, None)
-            self._n_rows_of_closed.pop(name, None)
+            self._n_rows_of_closed_groups.pop(name, None)
         self._open_groups.update(remaining_groups)
         return self
 
@@ -352,11 +354,11 @@ class BatchSums:
             n_features = self._input_schema.n_features_in_
             return self._open_groups[name].equations(n_features, self._options["group_weight"])
         rows = _rows_of_positive_weight(target, group_rows)
-        if self._n_rows_of_closed.get(name) != len(rows):
+        n_added_rows = self._n_rows_of_closed_groups.get(name)
+        if n_added_rows != len(rows):
             raise ValueError(
                 f"{_group_text(name)} has {len(rows)} rows in this batch, but "
-                f"{self._n_rows_of_closed.get(name, 0)} were added; pass all rows of a group "
-                "together."
+                f"{n_added_rows or 0} were added; pass all rows of a group together."
             )
         one_group = encode_groups(None, len(rows))  # all these rows
         weight = take_weights(target.weight, rows)
@@ -484,11 +486,11 @@ class BatchSums:
             group = self._open_groups.pop(name, None)
             if group is not None:  # includes rows of earlier batches
                 n_rows = group.n_items
-            self._n_rows_of_closed[name] = n_rows
+            self._n_rows_of_closed_groups[name] = n_rows
 
     def _n_rows_by_group(self) -> dict[Hashable, int]:
         """Number of rows of positive weight of each group."""
-        n_rows = dict(self._n_rows_of_closed)
+        n_rows = dict(self._n_rows_of_closed_groups)
         for name, group in self._open_groups.items():
             n_rows[name] = group.n_items
         return n_rows
@@ -497,7 +499,7 @@ class BatchSums:
     def _is_one_list(self) -> bool:
         """Whether the batches so far had no groups, so that all their rows are one list."""
         is_open = NAME_WITHOUT_GROUPS in self._open_groups
-        return is_open or NAME_WITHOUT_GROUPS in self._n_rows_of_closed
+        return is_open or NAME_WITHOUT_GROUPS in self._n_rows_of_closed_groups
 
     @property
     def _max_open_bytes(self) -> int:
@@ -534,7 +536,7 @@ class BatchSums:
 
     def _check_groups(self, names: Set[Hashable]) -> None:
         """Raise an error for groups that are closed, or missing in only one of the batches."""
-        has_earlier_groups = bool(self._open_groups or self._n_rows_of_closed)
+        has_earlier_groups = bool(self._open_groups or self._n_rows_of_closed_groups)
         if has_earlier_groups and names:
             is_now_one_list = NAME_WITHOUT_GROUPS in names
             if self._is_one_list != is_now_one_list:
@@ -542,7 +544,7 @@ class BatchSums:
                     "groups are given in some batches and None in others; give every batch its "
                     "groups, or none at all if all rows are one list."
                 )
-        closed_names = self._n_rows_of_closed.keys() & names
+        closed_names = self._n_rows_of_closed_groups.keys() & names
         if closed_names:
             example = _group_text(min(closed_names, key=str))
             raise ClosedGroupError(

@@ -128,7 +128,7 @@ class SufficientStatistics(BatchSums):
                 [name, group.n_items, group.weight, group.pair_weight]
                 for name, group in self._open_groups.items()
             ],
-            "closed": list(self._n_rows_of_closed.items()),
+            "closed": list(self._n_rows_of_closed_groups.items()),
         }
         # of each open group: the mean of its rows, and a root of the Gram matrix of centered rows
         means = np.array([group.mean for group in self._open_groups.values()])
@@ -177,7 +177,7 @@ class SufficientStatistics(BatchSums):
         for group_facts, mean, root in zip(facts["open"], means, roots, strict=False):
             name, n_rows, total_weight, pair_weight = group_facts
             sums._open_groups[name] = GroupMoments(n_rows, total_weight, pair_weight, mean, root)
-        sums._n_rows_of_closed = dict(facts["closed"])
+        sums._n_rows_of_closed_groups = dict(facts["closed"])
         sums._input_schema.n_features_in_ = facts["n_features"]
         sums._input_schema.output_shape_ = tuple(facts["output_shape"])
         if facts["feature_names"]:
