@@ -141,9 +141,9 @@ class LazyModel(KernelModel):
         if self.basis is None:  # the local class has another default
             del parameters["basis"]
         model = self.local_class(**parameters)
-        names_in_local_class = fitted_schema(self.local_class)
+        names_of_fitted_attributes = fitted_schema(self.local_class)
         for name, value in vars(self).items():
-            if name in names_in_local_class:
+            if name in names_of_fitted_attributes:
                 setattr(model, name, value)
         return model
 
@@ -587,7 +587,7 @@ class ClusterLoss(PairwiseLoss):
 
     def sample(self, step: int) -> None:
         """Return None: a sample would move rows to the client."""
-        return None
+        return None  # a sample would move rows to the client
 
     def at(self, f: Array) -> LossValue:
         """Evaluate in one pass over all blocks; each Hessian product is one more pass."""

@@ -79,7 +79,7 @@ def choose_basis(
     if not sp.issparse(X):
         X = X - X.mean(axis=0, dtype=np.float64)  # distances far from zero would cancel
     _, rows = kmeans_plusplus(X, n_basis, random_state=rng)
-    return np.unique(rows).astype(np.intp)
+    return np.unique(rows).astype(np.intp)  # a row may be chosen twice
 
 
 def _check_row_numbers(basis: ArrayLike, n_basis: int | None, n_items: int) -> NDArray[np.intp]:

@@ -434,10 +434,10 @@ class CoRankRLS(HoldOutMixin, RankerMixin, BaseEstimator):
         n_basis = check_int("n_basis", self.n_basis, least=1)
         if isinstance(self.views, int | np.integer):
             return self._random_views(X, int(self.views), n_basis, rng)
-        default_size = min(n_basis, X.shape[0])
+        default_n_basis = min(n_basis, X.shape[0])
         names = getattr(self, "feature_names_in_", None)
         return [
-            self._view_map(view, X, default_size, names, rng) for view in check_views(self.views)
+            self._view_map(view, X, default_n_basis, names, rng) for view in check_views(self.views)
         ]
 
     def _random_views(
@@ -450,7 +450,7 @@ class CoRankRLS(HoldOutMixin, RankerMixin, BaseEstimator):
                 f"views={n_views}; expected a number of views from 1 to {n_items}, the number of "
                 "training items, or a list of View."
             )
-        basis_size = min(n_basis, n_items // n_views)
+        basis_size = min(n_basis, n_items // n_views)  # so that no two views share a basis item
         if n_views > 1 and self.kernel == "linear" and basis_size >= n_features:
             warn_user(
                 f"{n_views} linear views of all {n_features} features with {basis_size} basis "
@@ -469,7 +469,7 @@ class CoRankRLS(HoldOutMixin, RankerMixin, BaseEstimator):
         self,
         view: View,
         X: MatrixLike,
-        default_size: int,
+        default_n_basis: int,
         names: Sequence[str] | None,
         rng: np.random.RandomState,
     ) -> ViewMap:
@@ -481,7 +481,8 @@ class CoRankRLS(HoldOutMixin, RankerMixin, BaseEstimator):
         if kernel.is_linear and not has_basis:  # the columns are the features
             n_columns = n_features if columns is None else len(columns)
             return ColumnFeatures(columns, n_columns)
-        n_basis = view.n_basis if has_basis else default_size
+        # None where `view.basis` has row numbers or points
+        n_basis = view.n_basis if has_basis else default_n_basis
         return basis_map(kernel, X, n_basis, view.basis, rng, columns)
 
     def _scores_of_views(self, X: MatrixLike, coef_of_views: Sequence[Array]) -> list[NDArray[Any]]:

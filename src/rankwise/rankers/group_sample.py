@@ -100,7 +100,7 @@ class GroupSample:
         self._draw_sample(labels)
         rows_of_groups = indices_by_group(encoded.codes)
         for label, rows in zip(labels, rows_of_groups, strict=True):
-            if label in self._batches_of_group:
+            if label in self._batches_of_group:  # it was drawn
                 self._batches_of_group[label].append(GroupRows(X[rows], output_columns[rows]))
         return self
 
@@ -146,6 +146,7 @@ class GroupSample:
         else:  # the sample is given
             new_drawn = [label for label in new_labels if label in self.labels]
             drawn = dict.fromkeys([*self._batches_of_group, *new_drawn])  # each once
+        # a group that leaves the sample loses its rows; it cannot come back
         self._batches_of_group = {label: self._batches_of_group.get(label, []) for label in drawn}
 
 

@@ -132,7 +132,7 @@ def compared_graph(
         return check_graph(graph, n_items, {"group_weight": group_weight})
     target = replace(target, y=one_output(learner, target.y))
     cost = "sign"
-    if ties == "include":  # only this cost has pairs of equal score
+    if ties == "include":  # only the magnitude cost has pairs of equal score
         cost = "magnitude"
     return ScoreGraph(target, cost=cost, ties=ties, group_weight=group_weight)
 

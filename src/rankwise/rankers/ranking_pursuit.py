@@ -395,9 +395,9 @@ class RankingPursuit(HoldOutMixin, RankerMixin, BaseEstimator):
             validation = ValidationRows.of(X, target, validation_items)
         # mean_score: of the scored items, the intercept of the model; None without an intercept
         loss, mean_score = self._make_loss(X.shape[0], train_target)
-        train_rows = np.arange(X.shape[0])
+        train_rows = np.arange(X.shape[0])  # of a graph all rows
         scored_rows = train_rows
-        if isinstance(train_target, PartialRelevance):
+        if isinstance(train_target, PartialRelevance):  # without the rows for validation
             scored_rows = train_target.scored
             train_rows = np.sort(np.concatenate([scored_rows, train_target.unscored]))
 
