@@ -277,6 +277,7 @@ class ConditionalRankRLS(RankerMixin, BaseEstimator):
             Ranks; equal scores share the smallest of their ranks.
         """
         scores = self.predict(rows, columns)
+        # None: all cells are one list, whose ranks `rankdata` returns in the shape of a list
         ranked_axis = {"rows": 0, "columns": 1, "cells": None}[self.ranked]
         ranks = rankdata(-scores, method="min", axis=ranked_axis)
         return np.asarray(ranks, dtype=np.intp).reshape(scores.shape)
@@ -311,7 +312,7 @@ class ConditionalRankRLS(RankerMixin, BaseEstimator):
             raise ValueError(f"Y has shape {Y.shape}; expected {scores.shape}.")
         is_observed = ~np.isnan(Y)
         row_of_cell, column_of_cell = np.nonzero(is_observed)
-        # Ranked rows are compared within a column, ranked columns within a row.
+        # Ranked rows are compared within a column, ranked columns within a row, cells all together.
         groups = {"rows": column_of_cell, "columns": row_of_cell, "cells": None}[self.ranked]
         return float(get_metric(metric)(Y[is_observed], scores[is_observed], groups))
 
@@ -406,7 +407,7 @@ class ConditionalRankRLS(RankerMixin, BaseEstimator):
             lists = column_items
             items = row_items
             Y = check_table(Y.T, "column", "row")
-            leave = {"rows": "columns", "columns": "rows"}.get(leave, leave)
+            leave = {"rows": "columns", "columns": "rows"}.get(leave, leave)  # "both" stays
         else:
             lists = row_items
             items = column_items
@@ -553,9 +554,11 @@ class ConditionalTask(DyadicTask):
         item_weights, weights_of_item_constant = self.items.split_constant(
             stacked_weights.T, self.problem.decomposed_columns
         )
-        item_weights = item_weights.T
-        coef = item_weights[:-1]
-        item_coef = item_weights[-1].copy()  # list constant times item features
+        # The last weights are those of the list constant. Its product with the item constant is
+        # dropped: a constant of all cells does not change an order.
+        weights_of_list_and_item = item_weights.T
+        coef = weights_of_list_and_item[:-1]
+        item_coef = weights_of_list_and_item[-1].copy()  # list constant times item features
         list_coef = weights_of_item_constant[:-1]  # list features times item constant
         return coef, list_coef, item_coef
 

@@ -266,7 +266,7 @@ class DyadicTask(TableTask):
         folds = list(itertools.product(row_folds, column_folds))
         held_out_units = " and ".join(f"{name}s" for name in held_out_names)
         scheme = f"folds of {held_out_units}"
-        if cv is None and self.leave != "both":
+        if cv is None and self.leave != "both":  # None: one row or column at a time
             scheme = f"leave-{held_out_names[0]}-out"
         scores = np.empty((n_rows, n_columns, len(alphas)))
         for held_rows, held_columns in track(folds, f"refitting without some {held_out_units}"):
@@ -289,10 +289,10 @@ def _fill_scores_of_refits(
     train_rows = np.setdiff1d(np.arange(n_rows), held_rows)
     train_columns = np.setdiff1d(np.arange(n_columns), held_columns)
     scored_rows = held_rows
-    if not len(held_rows):
+    if not len(held_rows):  # only columns are held out: score them in all rows
         scored_rows = train_rows
     scored_columns = held_columns
-    if not len(held_columns):
+    if not len(held_columns):  # only rows are held out: score all of their columns
         scored_columns = train_columns
     scored_cells = np.ix_(scored_rows, scored_columns)
 
@@ -305,7 +305,7 @@ def _fill_scores_of_refits(
     if not isinstance(problem.columns, DecomposedSide):  # labels: one column of coef for each
         for alpha_index, coef in enumerate(coef_per_alpha):
             fold_scores = np.asarray(row_basis_values @ coef)
-            fold_scores -= fold_scores.mean(axis=1, keepdims=True)
+            fold_scores -= fold_scores.mean(axis=1, keepdims=True)  # only differences are learned
             scores[:, :, alpha_index][scored_cells] = fold_scores
         return
 
@@ -324,7 +324,9 @@ def _fill_scores_of_refits(
 
 def _cell_features_fit_in_memory(problem: DyadicProblem) -> bool:
     """Whether the features of all observed cells fit in little memory."""
-    if not problem.rows.is_decomposed or problem.loss.cells_are_one_list:
+    if not problem.rows.is_decomposed:  # the rows have too many features
+        return False
+    if problem.loss.cells_are_one_list:  # a row is not a group, which the shortcut holds out
         return False
     # After a singular value decomposition there are at most as many features as items.
     n_row_features = min(problem.rows.matrix.shape)
@@ -337,7 +339,7 @@ def _cell_features_fit_in_memory(problem: DyadicProblem) -> bool:
 
 def _leave_row_out_by_cell_features(problem: DyadicProblem, alphas: Array) -> Array:
     """Leave-row-out as leave-group-out of RankRLS on the features of all observed cells."""
-    rows, columns = problem.preconditioned_sides()
+    rows, columns = problem.preconditioned_sides()  # any features of the kernels would do
     column_features = columns.features
     if column_features is None:  # labels
         _, n_columns = problem.loss.shape
@@ -363,11 +365,11 @@ def _leave_row_out_by_cell_features(problem: DyadicProblem, alphas: Array) -> Ar
     return scores
 
 
-def _make_folds_of_side(cv: CrossValidation, n_rows: int, n_default_folds: int) -> Folds:
+def _make_folds_of_side(cv: CrossValidation, n_items: int, n_default_folds: int) -> Folds:
     """Folds of rows (or columns); None for one at a time, "auto" for the default number."""
     if isinstance(cv, str):  # "auto"
-        cv = min(n_default_folds, n_rows)
-    if cv is None:
-        return [np.array([row]) for row in range(n_rows)]
-    one_group = ScoreGraph(np.zeros(n_rows))  # `make_folds` splits the items of a graph
+        cv = min(n_default_folds, n_items)
+    if cv is None:  # one item at a time
+        return [np.array([item]) for item in range(n_items)]
+    one_group = ScoreGraph(np.zeros(n_items))  # `make_folds` splits the items of a graph
     return make_folds(cv, one_group)

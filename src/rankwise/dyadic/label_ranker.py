@@ -436,7 +436,7 @@ class LabelRanker(KernelModel):
         solver_method = choose_method(
             kernel, X, self.solver, has_basis=has_basis(self.n_basis, self.basis)
         )
-        features = make_solver_input(
+        solver_input = make_solver_input(
             kernel,
             X,
             solver_method,
@@ -444,21 +444,21 @@ class LabelRanker(KernelModel):
             basis=self.basis,
             random_state=self.random_state,
         ).stored()
-        instances = self._make_instance_side(features, loss.weight)
+        instances = self._make_instance_side(solver_input, loss.weight)
         problem = DyadicProblem(loss, instances, LabelSide(), self.tol, self.max_iter)
-        return LabelTask(self, problem, target.labels, features)
+        return LabelTask(self, problem, target.labels, solver_input)
 
     def _make_instance_side(
-        self, features: SolverInput, weight: Array | None
+        self, solver_input: SolverInput, weight: Array | None
     ) -> FeatureSide | KernelSide:
         """The instances for the solver."""
-        if features.method == "dual":
-            return kernel_side(features.matrix, has_constant=self.fit_intercept, weight=weight)
+        if solver_input.method == "dual":  # a kernel matrix
+            return kernel_side(solver_input.matrix, has_constant=self.fit_intercept, weight=weight)
         return feature_side(
-            features.matrix,
+            solver_input.matrix,
             has_constant=self.fit_intercept,
             weight=weight,
-            is_decomposed=features.method != "iterative",  # else there are too many features
+            is_decomposed=solver_input.method != "iterative",  # else: too many features
         )
 
     def _fit_to_task(self, task: LabelTask) -> Self:
@@ -472,10 +472,10 @@ class LabelRanker(KernelModel):
         self.labels_ = task.labels
         self.output_shape_ = (len(task.labels),)
         self.n_pairs_ = problem.loss.n_pairs
-        self.solver_ = task.features.method
+        self.solver_ = task.solver_input.method
         self.n_iter_ = solution.n_iter
-        self._store_features(task.features.map)
-        self._store_coefficients(task.features.coefficients(feature_weights))
+        self._store_features(task.solver_input.map)
+        self._store_coefficients(task.solver_input.coefficients(feature_weights))
         return self
 
 
@@ -490,7 +490,7 @@ class LabelTask(DyadicTask):
         The table, with an instance in each row.
     labels : ndarray of shape (n_labels,)
         Names of the labels.
-    features : SolverInput
+    solver_input : SolverInput
         Features of the instances, or kernel values.
     """
 
@@ -499,11 +499,11 @@ class LabelTask(DyadicTask):
         learner: LabelRanker,
         problem: DyadicProblem,
         labels: Labels,
-        features: SolverInput,
+        solver_input: SolverInput,
     ) -> None:
         super().__init__(learner, problem)
         self.labels = labels
-        self.features = features
+        self.solver_input = solver_input
 
     def train(self, **values: ParameterValue) -> LabelRanker:
         """LabelRanker fitted to all data with this alpha, and calibrated."""

@@ -87,7 +87,7 @@ def _read_classes(y: Labels, fitted_labels: Labels | None) -> LabelTarget:
         )
     class_of_instance = y
     has_integer_labels = labels.dtype.kind in "iu"
-    if not has_integer_labels:
+    if not has_integer_labels:  # the labels are strings
         class_of_instance = y.astype(str)
     is_class_of_instance = class_of_instance[:, None] == labels  # (n_instances, n_labels)
     unknown_classes = y[~is_class_of_instance.any(axis=1)].tolist()

@@ -120,5 +120,6 @@ class DyadicLoss:
     def to_table(self, values: Array) -> Array:
         """Values of the observed cells, divided by W, as a table with 0 in all other cells."""
         flat_table = np.zeros(self.Y.size)
+        # the loss is a mean over pairs, and the graph has sums
         flat_table[self._observed_cells] = values / self.graph.total_weight
         return flat_table.reshape(self.Y.shape)

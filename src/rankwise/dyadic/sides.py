@@ -88,7 +88,7 @@ class LabelSide(Side):
 
     def subset(self, items: Indices) -> LabelSide:
         """The side itself: labels are not held out."""
-        return self
+        return self  # only rows are selected; all labels stay
 
     def basis_values_at(self, new_items: Indices, items: Indices) -> Matrix:
         """Labels have no basis functions but themselves."""
@@ -96,11 +96,12 @@ class LabelSide(Side):
 
     def precondition(self, weight: Array) -> PreconditionedSide:
         """The identity."""
-        return PreconditionedSide(None, weight)
+        # The features R are the identity, so that the diagonal of Rᵀ H R is the weights.
+        return PreconditionedSide(features=None, squared_norms=weight)
 
     def spread(self) -> float:
         """Squared distance of two unit vectors."""
-        return 2.0
+        return 2.0  # squared distance of two labels, which are unit vectors
 
 
 class DecomposedSide(Side):
@@ -318,7 +319,7 @@ class KernelSide(DecomposedSide):
         features = np.ascontiguousarray(vectors / root_weight * np.sqrt(eigenvalues))
         # R = K to_basis_weights: from weights of R to weights of the columns of the kernel matrix
         to_basis_weights = vectors * root_weight / np.sqrt(eigenvalues)
-        if self.is_centered:
+        if self.is_centered:  # R = C K C W is written as C K (C W), with the centering matrix C
             to_basis_weights -= to_basis_weights.mean(axis=0)
         return PreconditionedSide(features, eigenvalues, to_basis_weights)
 
@@ -326,7 +327,8 @@ class KernelSide(DecomposedSide):
         """Mean squared distance of the items from their mean, in feature space."""
         n_items = len(self.matrix)
         mean_square = np.trace(self.matrix) / n_items  # mean of k(x, x)
-        variance = mean_square - self.matrix.mean()
+        squared_length_of_mean = self.matrix.mean()
+        variance = mean_square - squared_length_of_mean
         return _total_spread(
             np.array([variance]),
             np.array([mean_square]),
@@ -363,6 +365,7 @@ class KernelSide(DecomposedSide):
 
     def normal_equations(self, target: Array) -> tuple[Array, Array]:
         """K and Y."""
+        # the dual coefficients B of ridge regression solve (K + ρI) B = Y
         return self.matrix.astype(np.float64), target
 
 
@@ -385,7 +388,8 @@ def feature_side(
     if has_constant:
         constant = _mean_squared_length(matrix, weight)
     is_sparse = sp.issparse(matrix)
-    if not is_sparse and not is_centered and is_decomposed:  # then digits can be saved
+    # a reflection keeps the digits of dense features, unless their mean has no effect
+    if not is_sparse and not is_centered and is_decomposed:
         features = np.asarray(matrix, dtype=np.float64)
         reflected, householder_vector = _reflect_mean(features, constant)
         return FeatureSide(reflected, constant=constant, householder_vector=householder_vector)
@@ -432,7 +436,8 @@ def decompose_features(features: Array) -> tuple[Array, Array, Array]:
 
 def _reflect_mean(features: Array, constant: float) -> tuple[Array, Array | None]:
     """Features ``[√constant, features]`` reflected, and the unit vector of the reflection."""
-    # Deviations from the mean are reflected apart from the mean, so that they keep their digits.
+    # Reflect the features so that their mean has one nonzero entry. Deviations from the mean are
+    # reflected apart from it, so that they keep their digits.
     mean = features.mean(axis=0)
     deviations = features - mean
     if constant:  # the constant feature comes first; it does not deviate from its mean
@@ -450,7 +455,7 @@ def _reflect_mean(features: Array, constant: float) -> tuple[Array, Array | None
     householder_vector[0] += signed_length
     householder_vector /= np.linalg.norm(householder_vector)
     reflected = deviations - 2.0 * np.outer(deviations @ householder_vector, householder_vector)
-    reflected[:, 0] -= signed_length
+    reflected[:, 0] -= signed_length  # add the reflected mean
     return reflected, householder_vector
 
 

@@ -150,8 +150,9 @@ class DyadicProblem:
         If ρ is small, ``1 − H`` is the sum of its own terms, which do not cancel.
         """
         column_vectors = self._diagonalization.column_vectors
-        held_out = np.empty((len(alphas), *self.loss.shape))
-        ridge_penalties = self._ridge_penalties(alphas, n_rows=self.loss.shape[0] - 1)
+        n_rows, n_columns = self.loss.shape
+        held_out = np.empty((len(alphas), n_rows, n_columns))
+        ridge_penalties = self._ridge_penalties(alphas, n_rows=n_rows - 1)  # without one row
         for alpha_index, penalty in enumerate(ridge_penalties):
             # Scores of the eigenvectors of the column kernel, each of which is one ridge regression
             scores = self._leave_row_out_in_column_directions(penalty)
@@ -193,38 +194,41 @@ class DyadicProblem:
             Uᵀ F = ((R∘Z) Vᵀ − H∘(Uᵀ Y C)/k) / (k − H)
         """
         row_vectors = self.rows.spectrum.vectors
-        held_out = np.empty((len(alphas), *self.loss.shape))
-        ridge_penalties = self._ridge_penalties(alphas, n_columns=self.loss.shape[1] - 1)
+        n_rows, n_columns = self.loss.shape
+        held_out = np.empty((len(alphas), n_rows, n_columns))
+        ridge_penalties = self._ridge_penalties(alphas, n_columns=n_columns - 1)  # without one
         for alpha_index, penalty in enumerate(ridge_penalties):
             # Scores of the eigenvectors of the row kernel, each of which is one ridge regression
             scores_of_directions = self._leave_column_out_in_row_directions(penalty)
             held_out[alpha_index] = row_vectors @ scores_of_directions
         return held_out.transpose(1, 2, 0)  # (n_rows, n_columns, n_alphas)
 
-    def leave_column_out_scores_at(self, new_rows: Array, alphas: Array) -> Array:
+    def leave_column_out_scores_at(self, new_row_basis_values: Array, alphas: Array) -> Array:
         """As `leave_column_out_scores`, for rows that the table does not have.
 
-        `new_rows` are the basis functions of the rows at these, shape (n, n_basis_functions). Their
-        scores are those of `leave_column_out_scores` divided by γ_a; where γ_a is small, they are
-        computed from ``R/γ = σ/(ρ + γσ)``.
+        The basis functions of the rows are evaluated at the new rows, (n_new, n_basis_functions).
+        The weights of the eigenvectors U_a are the scores of `leave_column_out_scores` divided by
+        γ_a; where γ_a is small, they are computed from ``R/γ = σ/(ρ + γσ)``.
         """
+        _, n_columns = self.loss.shape
         row_eigenvalues = self.rows.spectrum.eigenvalues
         column_eigenvalues = self.decomposed_columns.spectrum.eigenvalues
         largest_column_eigenvalue = np.abs(column_eigenvalues).max(initial=0.0)
         # Features of the new rows whose weights are those of the eigenvectors of the row kernel
-        new_row_features = np.asarray(new_rows @ self.rows.vectors_to_basis_weights)
+        new_row_features = np.asarray(new_row_basis_values @ self.rows.vectors_to_basis_weights)
 
-        held_out = np.empty((len(alphas), len(new_row_features), self.loss.shape[1]))
-        ridge_penalties = self._ridge_penalties(alphas, n_columns=self.loss.shape[1] - 1)
+        held_out = np.empty((len(alphas), len(new_row_features), n_columns))
+        ridge_penalties = self._ridge_penalties(alphas, n_columns=n_columns - 1)  # without one
         for alpha_index, penalty in enumerate(ridge_penalties):
-            # Weights of the eigenvectors: their scores, (n_eigenvectors, n_columns), over their
-            # eigenvalues; by another formula for small eigenvalues, by which division is inaccurate
+            # Weights of the eigenvectors, (n_eigenvectors, n_columns): their scores, divided by
+            # their eigenvalues. For small eigenvalues, by which the division is inaccurate, another
+            # formula gives the weights.
             weights = self._leave_column_out_in_row_directions(penalty)
             is_small = np.abs(row_eigenvalues) * largest_column_eigenvalue < penalty
             weights[~is_small] /= row_eigenvalues[~is_small, None]
             weights[is_small] = self._leave_column_out_weights(penalty, is_small)
             held_out[alpha_index] = new_row_features @ weights
-        return held_out.transpose(1, 2, 0)
+        return held_out.transpose(1, 2, 0)  # (n_new_rows, n_columns, n_alphas)
 
     def _leave_column_out_in_row_directions(self, penalty: float) -> Array:
         """``Uᵀ F`` of `leave_column_out_scores`, shape (a, t)."""
@@ -236,8 +240,9 @@ class DyadicProblem:
         # squared length of the unit vector of a column after centering
         centered_length = 1.0 - 1.0 / self.loss.shape[1]
 
-        # Leave-one-out of ridge regression, in two forms, so that no difference cancels: from the
-        # fitted scores, or from the residuals.
+        # Leave-one-out of ridge regression, with k for centered_length, in two forms, so that no
+        # difference cancels: (fitted − leverage · target / k) / (k − leverage), and
+        # target / k − residual / (k − leverage).
         if penalty > diagonal.largest_eigenvalue:
             shrinkage = eigenvalues / (penalty + eigenvalues)
             leverage = shrinkage @ squared_vectors
@@ -263,7 +268,9 @@ class DyadicProblem:
         target = self._target_of_row_directions[directions]
         centered_length = 1.0 - 1.0 / self.loss.shape[1]
 
-        # Shrinkage, leverage and fitted scores, each divided by the eigenvalue of the row direction
+        # The leave-one-out scores (fitted − leverage · target / k) / (k − leverage), with k for
+        # centered_length, divided by the eigenvalue of the row direction: shrinkage, leverage and
+        # fitted scores are those divided by it.
         shrinkage = column_eigenvalues / (penalty + eigenvalues)
         leverage = shrinkage @ np.square(column_vectors).T
         fitted = (shrinkage * rotated_target) @ column_vectors.T
@@ -343,30 +350,36 @@ class DyadicProblem:
             n_rows = self.loss.shape[0]
         if n_columns is None:
             n_columns = self.loss.shape[1]
-        # alpha is relative to the mean over pairs; the closed forms minimize sums of squares.
+        # The loss is a mean over W = n_rows · n_columns (n_columns − 1) / 2 pairs. The closed forms
+        # minimize squared deviations from the means of the rows. Their sum is that over the pairs,
+        # divided by n_columns, so that the penalty is alpha W / n_columns.
         return np.asarray(alphas * n_rows * (n_columns - 1) / 2)
 
     def preconditioned_sides(self) -> tuple[PreconditionedSide, PreconditionedSide]:
         """Features of both sides with weights from the observed cells, ``A ≈ diag(h) ⊗ diag(g)``.
 
-        A row of n cells has the degrees of n cells times n/(n − 1): its mean has no degree.
+        h is `row_weight` and g is `column_weight`.
         """
-        # A row of n cells has n − 1 independent differences: its mean has no effect on the loss.
-        n_observed_per_row = self.loss.is_observed.sum(axis=1)
-        n_observed = n_observed_per_row.sum()
-        n_nonempty_rows = np.count_nonzero(n_observed_per_row)
-        n_differences = max(n_observed - n_nonempty_rows, 1)
-
         # Degree of a cell: the total weight of its pairs, which is the diagonal of A.
         degree_of_cell = self.loss.to_table(self.loss.graph.degrees)
         row_degrees = degree_of_cell.sum(axis=1)
         column_degrees = degree_of_cell.sum(axis=0)
 
-        # Weights whose products approximate the degrees; rows and columns of few scores have more
-        # than their degree, so that the system is well conditioned.
+        # Weights whose products, row_weight × column_weight, approximate the degrees; rows and
+        # columns of few scores have more than their degree, so that the system is well conditioned.
         row_weight = np.maximum(row_degrees / row_degrees.mean(), LEAST_WEIGHT)
         column_weight = np.maximum(column_degrees, LEAST_WEIGHT * column_degrees.mean())
-        column_weight *= (n_observed / n_differences) / len(row_weight)
+
+        # Two corrections. The row weights have mean 1, so that the products of the weights add up
+        # to n_rows times the column weights. And the mean of a row has no effect on the loss, so
+        # that the n − 1 differences of a row share the degrees of its n cells.
+        n_rows = len(row_weight)
+        n_observed_per_row = self.loss.is_observed.sum(axis=1)
+        n_observed = n_observed_per_row.sum()
+        n_nonempty_rows = np.count_nonzero(n_observed_per_row)
+        n_differences = max(n_observed - n_nonempty_rows, 1)
+        cells_per_difference = n_observed / n_differences
+        column_weight *= cells_per_difference / n_rows
         return self.rows.precondition(row_weight), self.columns.precondition(column_weight)
 
     def solve_iteratively(
@@ -397,7 +410,7 @@ class DyadicProblem:
             coef = rows.to_basis_weights @ coef
         if columns.to_basis_weights is not None:
             coef = coef @ columns.to_basis_weights.T
-        return Solutions(coef, True, n_iter, tuple(unfinished_alphas))
+        return Solutions(coef, is_definite=True, n_iter=n_iter, unfinished=tuple(unfinished_alphas))
 
     def _solve_for_alpha(
         self,
@@ -427,10 +440,11 @@ class DyadicProblem:
         start = None
         if start_coef is not None:
             start = np.reshape(start_coef / scale, (-1, 1))
+        diagonal = np.ones(target.size)  # of the scaled system, approximately
         result = conjugate_gradients(
             times_system_matrix,
             np.reshape(scale * target, (-1, 1)),
-            np.ones(target.size),
+            diagonal,
             tol=self.tol,
             max_iter=self.max_iter,
             start=start,

@@ -147,11 +147,13 @@ class TableItems(NamedTuple):
         n_functions = len(weights)
         feature_map: FeatureMap
         if self.kernel.is_linear:
-            feature_map = ColumnFeatures(None, n_functions)
+            feature_map = ColumnFeatures(columns=None, n_features=n_functions)
         elif self.kernel.is_precomputed:  # the items are kernel values to the training items
-            feature_map = KernelFeatures(self.kernel, None, n_functions, None, None)
+            feature_map = KernelFeatures(self.kernel, columns=None, n_features=n_functions)
         else:
-            feature_map = KernelFeatures(self.kernel, None, n_functions, None, training_items)
+            feature_map = KernelFeatures(
+                self.kernel, columns=None, n_features=n_functions, items=training_items
+            )
         return np.asarray(feature_map.scores(self.items, weights))
 
 
