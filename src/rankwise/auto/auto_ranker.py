@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from time import perf_counter
 from typing import Any, ClassVar, Self
 
@@ -282,11 +282,11 @@ class AutoRanker(RankerMixin, BaseEstimator):
             metric_of_later_groups = evaluate_later_groups(self, X, target, time)
 
         # candidates, and the folds that compare them
-        fitted = self._fit_views(X, lambda: target)
+        fitted = self._fit_views(X, target)
         data = read_training_data(fitted.views, y, groups, sample_weight, fitted.trees)
         members = requested_members(self.members, data)
         rng = np.random.default_rng(seed)
-        first_member, *_ = members.values()
+        first_member, *_ = members.values()  # limits the size of a sample
         hold_out = plan_hold_out(first_member, data, self.scoring, budget, rng)
         self.scoring_ = hold_out.metric.name
         # raise errors of the metric before any training
@@ -513,9 +513,9 @@ class AutoRanker(RankerMixin, BaseEstimator):
         tags.input_tags.allow_nan = True
         return tags
 
-    def _fit_views(self, X: Any, read_target: Callable[[], TrainingTarget]) -> FittedViews:
+    def _fit_views(self, X: Any, target: TrainingTarget) -> FittedViews:
         """Decide how columns are used, and store what the views of new items need."""
-        fitted = fit_views(self, X, read_target)
+        fitted = fit_views(self, X, target)
         self.table_: TableVectorizer | None = fitted.table
         self.kept_values_: Indices = fitted.wide_values
         self.notes_ += fitted.notes
@@ -546,7 +546,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
             graph = y
         else:
             graph = y.graph()
-        fitted_views = self._fit_views(items.X, lambda: Preferences(graph))
+        fitted_views = self._fit_views(items.X, Preferences(graph))
         views = fitted_views.views
         comparisons = read_item_comparisons(y, items, views["dense"].shape[0], sample_weight, time)
         table = ItemTable(
@@ -571,7 +571,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
         self.comparison_ = fitted.model
         self.estimators_ = fitted.rankers
         self.views_ = fitted.views
-        self.weights_ = np.ones(n_rankers)
+        self.weights_ = np.ones(n_rankers)  # their scores are scaled already
         # columns of mean 0 and standard deviation 1, so that nothing is scaled
         standardized = np.repeat([[-1.0], [1.0]], n_rankers, axis=1)
         self.scaler_ = GroupScaler().fit(standardized)

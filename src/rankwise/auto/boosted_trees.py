@@ -156,7 +156,7 @@ class BoostedTrees(RankerMixin, BaseEstimator):
         trees = _nodes_of_trees(model, n_trees)
         tree_sizes = np.array([len(tree) for tree in trees])
         nodes = np.concatenate(trees)
-        self.roots_ = np.cumsum(tree_sizes) - tree_sizes
+        self.roots_ = np.cumsum(tree_sizes) - tree_sizes  # the first node of each tree
 
         # children are numbered in their tree; here in all trees, and a leaf is its own child
         node_numbers = np.arange(len(nodes))
@@ -208,7 +208,7 @@ class BoostedTrees(RankerMixin, BaseEstimator):
         n_nodes = len(self.left_)
         node_numbers = np.arange(n_nodes)
         tree_sizes = np.diff(self.roots_, append=n_nodes)
-        largest_tree = 2 * MAX_LEAVES - 1
+        largest_tree = 2 * MAX_LEAVES - 1  # nodes of a binary tree
         if self.roots_[0] != 0 or tree_sizes.min() < 1 or tree_sizes.max() > largest_tree:
             raise ValueError("the roots do not match the trees")
         end_of_tree = np.repeat(self.roots_ + tree_sizes, tree_sizes)

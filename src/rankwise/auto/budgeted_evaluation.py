@@ -103,9 +103,10 @@ def plan_hold_out(
         hold_out = HoldOut.of(data, scoring, rows)
         expected = expected_seconds(first_member, hold_out)
         is_affordable = budget.affords(expected.total, FIRST_SHARE)
-        n_sample = min(n_sample, hold_out.graph.n_items) // 2
-        if is_affordable or n_sample < MIN_SAMPLE:
+        half_n_sample = min(n_sample, hold_out.graph.n_items) // 2
+        if is_affordable or half_n_sample < MIN_SAMPLE:
             return hold_out
+        n_sample = half_n_sample
 
 
 def evaluate_members(
@@ -200,6 +201,7 @@ def evaluate_one(
         seconds = perf_counter() - start
         return Skipped(name, reason, seconds, is_foreign_error=not is_candidate)
     seconds = perf_counter() - start
+    # training takes longer than expected by the same factor as the evaluation
     budget.reserve(name, seconds * expected.training / expected.evaluation)
     if not is_trees:  # the time of trees depends on how long they may grow
         budget.observe(seconds, expected.evaluation)

@@ -87,6 +87,7 @@ def log_losses(differences: Array, first_win_share: Array, min_upset_probability
         return losses
     first_wins = win_probability(differences, min_upset_probability)
     second_wins = win_probability(-differences, min_upset_probability)
+    # no logarithm of 0
     first_wins = np.clip(first_wins, LEAST_PROBABILITY, None)
     second_wins = np.clip(second_wins, LEAST_PROBABILITY, None)
     return np.asarray(-xlogy(first_win_share, first_wins) - xlogy(1 - first_win_share, second_wins))
@@ -95,7 +96,7 @@ def log_losses(differences: Array, first_win_share: Array, min_upset_probability
 def wrong_shares(differences: Array, first_win_share: Array) -> Array:
     """1 for a comparison with the wrong winner, 1/2 for equal scores, and NaN for a tie."""
     predicted_share = 0.5 + 0.5 * np.sign(differences)
-    is_tie = first_win_share == 0.5
+    is_tie = first_win_share == 0.5  # no order of a tie is wrong
     return np.where(is_tie, np.nan, np.abs(predicted_share - first_win_share))
 
 
@@ -111,7 +112,7 @@ def link_derivatives(
     if min_upset_probability == 0:  # logistic regression, where p' equals the variance
         gradient = residual
         information = derivative_of_probability
-    else:
+    else:  # gradient p' (p − y) / (p (1 − p)), expected curvature p'² / (p (1 − p))
         variance = probability * (1 - probability)  # of an outcome
         gradient = derivative_of_probability * residual / variance
         information = derivative_of_probability**2 / variance
@@ -176,7 +177,7 @@ def fit_coefficients(
             step_length /= 2
 
         decrease = value - candidate_value
-        if decrease <= 0:
+        if decrease <= 0:  # no step lowers the objective
             break
         coefficients = candidate
         value = candidate_value

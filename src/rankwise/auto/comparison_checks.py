@@ -94,6 +94,7 @@ def cell_names(vectorizer: TableVectorizer | None, cells: ItemCells) -> CellName
     n_numbers = cells.numbers.shape[1]
     if vectorizer is None:
         return CellNames([f"column {k}" for k in range(n_numbers)], [])
+    # numbers are the first features
     number_names = [str(name) for name in vectorizer.get_feature_names_out()[:n_numbers]]
     code_names = []
     for column in vectorizer.facts_:
@@ -152,6 +153,7 @@ def decides_everything(values: Array, comparisons: ItemComparisons) -> bool:
 
 def never_meet(codes: Array, comparisons: ItemComparisons) -> bool:
     """Whether several categories are compared, but never with each other."""
+    # −1: missing is a category, too
     first = np.nan_to_num(codes[comparisons.first], nan=-1.0)
     second = np.nan_to_num(codes[comparisons.second], nan=-1.0)
     n_categories = len(np.unique(first))

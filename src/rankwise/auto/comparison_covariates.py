@@ -124,7 +124,7 @@ class ComparisonCovariates(BaseEstimator):
 
     def _number(self, name: str, covariates: CovariateValues, n_comparisons: int) -> Array:
         """A number of each comparison; 0 if it is not passed."""
-        values = _broadcast(name, covariates.get(name, 0.0), n_comparisons)
+        values = _broadcast(name, covariates.get(name, 0.0), n_comparisons)  # 0: no effect
         return check_float_array(name, values)
 
     def _codes(
@@ -141,7 +141,7 @@ class ComparisonCovariates(BaseEstimator):
         position = np.searchsorted(labels, values)  # labels are sorted
         position = np.minimum(position, len(labels) - 1)
         is_known_label = labels[position] == values
-        return np.where(is_known_label, position, np.nan)
+        return np.where(is_known_label, position, np.nan)  # NaN: a category that is unknown
 
     def _check_names(self, covariates: CovariateValues) -> None:
         for name in covariates:

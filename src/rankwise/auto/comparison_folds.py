@@ -146,9 +146,8 @@ def later_blocks(days: Array) -> list[ComparisonFold]:
         )
     # cut the comparisons in the order of time into blocks of equal size, but no day in two
     n_until_day = np.cumsum(np.bincount(day_number))  # comparisons until the end of each day
-    block_of_day = (n_until_day - 1) * N_TIME_BLOCKS // len(days)
-    block_of_day = np.minimum(block_of_day, N_TIME_BLOCKS - 1)
-    _, block_of_day = np.unique(block_of_day, return_inverse=True)  # without empty blocks
+    planned_block_of_day = (n_until_day - 1) * N_TIME_BLOCKS // len(days)
+    _, block_of_day = np.unique(planned_block_of_day, return_inverse=True)  # without empty ones
     block = block_of_day[day_number]
     if block.max() == 0:  # nearly all comparisons have the latest time
         block = (day_number == day_number.max()).astype(np.intp)

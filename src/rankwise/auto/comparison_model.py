@@ -115,7 +115,7 @@ class ComparisonModel(BaseEstimator):
         if not self.uses_pairs_:  # the order alone predicts
             differences = order_scores[first] - order_scores[second]
             effects = (encoded_covariates.numbers * self.order_covariate_coef_).sum(axis=1)
-            return win_probability(differences + effects, self.order_cap_)
+            return win_probability(differences + effects, min_upset_probability=self.order_cap_)
         covariates_to_average = [encoded_covariates]
         is_side_unknown = self.covariates_.has_side_ and SIDE not in covariates
         if is_side_unknown:  # the mean over both sides
@@ -129,7 +129,7 @@ class ComparisonModel(BaseEstimator):
             for encoded_covariates in covariates_to_average
         ]
         mean_log_odds = np.asarray(sum(log_odds)) / len(log_odds)
-        return win_probability(mean_log_odds, min_upset_probability=0.0)
+        return win_probability(mean_log_odds, min_upset_probability=0.0)  # logistic
 
     def mean_probability_to_win(
         self, views: dict[str, Any], order_scores: Callable[[dict[str, Any]], Array]
@@ -225,7 +225,7 @@ class PairItems:
                 log_odds_of_model = pair_model.log_odds(
                     scores, self._cells, sides, encoded_covariates
                 )
-            else:
+            else:  # `PairTrees`
                 log_odds_of_model = pair_model.log_odds(
                     self._cells, first, second, encoded_covariates
                 )

@@ -189,8 +189,9 @@ def _notes_on_data(table: ItemTable, read: ReadComparisons) -> list[str]:
 
 
 def _item_order(table: ItemTable) -> Indices:
+    # an order that does not depend on that of the rows
     cells = table.cells
-    if cells is None:
+    if cells is None:  # sparse items stay as they are
         return np.arange(table.views["dense"].shape[0])
     return canonical_item_order(cells.all)
 

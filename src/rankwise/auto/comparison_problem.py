@@ -44,10 +44,10 @@ class LinearFeatures:
         scaler = StandardScaler(with_mean=not is_sparse).fit(X)
         scaler.scale_[n_dense:] = 1.0  # do not give rare values more weight than frequent ones
         scaled = scaler.transform(X)
-        n_columns_of_one_knot = 2 * n_dense
+        n_columns_of_one_knot = 2 * n_dense  # each column, and a hinge of it
         if n_dense == 0 or n_columns_of_one_knot > MAX_HINGES:
             return cls([scaler], scaled)
-        n_affordable_knots = MAX_HINGES // n_dense - 1
+        n_affordable_knots = MAX_HINGES // n_dense - 1  # k knots turn a column into k + 1
         n_hinged_columns = None  # all of them
         if is_sparse:
             n_hinged_columns = n_dense

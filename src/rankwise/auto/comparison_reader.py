@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.arrays import Array, Indices
-from rankwise.auto.comparison_covariates import ComparisonCovariates
+from rankwise.auto.comparison_covariates import SIDE, ComparisonCovariates
 from rankwise.auto.item_comparisons import ItemComparisons
 from rankwise.datasets import PairData
 from rankwise.datasets.times import as_times, in_days
@@ -176,7 +176,7 @@ def _read_pair_data(pairs: PairData, items: NamedItems, n_items: int) -> ReadCom
         name: column for name, column in pairs.covariates.items() if name in covariates.names
     }
     if covariates.has_side_:
-        values["named first"] = 1.0
+        values[SIDE] = 1.0  # every comparison names its first item first
     encoded_covariates = covariates.transform(values, pairs.n_pairs)
     comparisons = ItemComparisons(
         first=first,

@@ -93,7 +93,7 @@ def explain(hold_out: HeldOutComparisons, losses: HeldOutLosses) -> dict[str, fl
     # share of the loss of random guesses that each explains
     explained_by_order = 1 - order_loss.mean / CHANCE_LOSS
     explained_by_pairs = 1 - pairs_loss.mean / CHANCE_LOSS
-    share_of_order = 1.0
+    share_of_order = 1.0  # if models of pairs explain no more
     if explained_by_pairs > max(0.0, explained_by_order):
         share_of_order = explained_by_order / explained_by_pairs
     return {
@@ -106,17 +106,17 @@ def explain(hold_out: HeldOutComparisons, losses: HeldOutLosses) -> dict[str, fl
 
 def explanation(table: list[ResultRow], explained: dict[str, float], uses_pairs: bool) -> str:
     """One sentence about what an order explains."""
-    row = table[0]
+    most_novel = table[0]  # rows are in the order of `Novelty`, two new items first
     if not uses_pairs:
         return (
             "A ranking explains the comparisons as well as models of both items do; it misorders "
-            f"{row['order_wrong']:.1%} of held-out comparisons ({row['kind']})."
+            f"{most_novel['order_wrong']:.1%} of held-out comparisons ({most_novel['kind']})."
         )
     return (
         "The winner depends on both items: the best ranking misorders "
-        f"{row['order_wrong']:.1%} of held-out comparisons ({row['kind']}), predict_above "
-        f"{row['pairs_wrong']:.1%}. A ranking explains {explained['share']:.0%} of what can be "
-        "predicted."
+        f"{most_novel['order_wrong']:.1%} of held-out comparisons ({most_novel['kind']}), "
+        f"predict_above {most_novel['pairs_wrong']:.1%}. A ranking explains "
+        f"{explained['share']:.0%} of what can be predicted."
     )
 
 
@@ -131,7 +131,7 @@ def estimate_error(
     The share on the comparisons that the weights were fitted to is biased downward, and that of
     stacks of drawn items upward: the estimate is their mean.
     """
-    most_novel = rows_by_novelty(hold_out)[0]
+    most_novel = rows_by_novelty(hold_out)[0]  # in the order of `Novelty`, two new items first
     is_wrong = losses.wrong_shares(uses_pairs)
     wrong_share = mean_over_rows(is_wrong, hold_out, most_novel.rows)
     if wrong_share is None:
@@ -142,9 +142,9 @@ def estimate_error(
         is_evaluated = most_novel.rows & ~np.isnan(is_wrong_out_of_bag)
         wrong_share_out_of_bag = mean_over_rows(is_wrong_out_of_bag, hold_out, is_evaluated)
         wrong_share_in_sample = mean_over_rows(is_wrong, hold_out, is_evaluated)
-        if (
-            wrong_share_out_of_bag is not None and wrong_share_in_sample is not None
-        ):  # the truth is between them
+        # The share in the sample is biased downward, and that out of bag upward: the estimate is
+        # between them.
+        if wrong_share_out_of_bag is not None and wrong_share_in_sample is not None:
             optimism = (wrong_share_out_of_bag.mean - wrong_share_in_sample.mean) / 2
     return {
         "score": wrong_share.mean + optimism,

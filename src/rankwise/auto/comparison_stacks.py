@@ -148,7 +148,7 @@ def out_of_bag_losses(
     columns = StackColumns.of(stacks.order_members, stacks.pair_members)
     outcomes = hold_out.comparisons.outcomes
     n_held_out = len(outcomes.first_win_share)
-    sums_of_losses = np.zeros((4, n_held_out))
+    sums_of_losses = np.zeros((4, n_held_out))  # of the four kinds of `HeldOutLosses`
     n_evaluated = np.zeros(n_held_out)
     for _ in range(n_resamples):
         resample = resample_items(hold_out, rng)

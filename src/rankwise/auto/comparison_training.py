@@ -110,7 +110,7 @@ def train_stacks(stacks: ComparisonStacks, *, n_names: int, n_covariates: int) -
         model = train(member)
         assert not isinstance(model, TrainedPairs)
         order.add(model, factor)
-    if not order.rankers:  # strengths alone cannot score new items
+    if not order.rankers:  # new items have no strengths: add a ranker that scores them 0
         model = train(stacks.order_members[0])
         assert isinstance(model, TrainedOrder)
         order.add(model, factor=0.0)

@@ -48,6 +48,7 @@ def expected_seconds(member: Any, hold_out: HoldOut) -> ExpectedSeconds:
     n_all = hold_out.all_data.graph.n_items
     n_evaluated = hold_out.graph.n_items
     if not isinstance(member, CandidateMember):  # not ours: assumed, in proportion to the items
+        # k folds of (k − 1)/k of the items take as long as k − 1 fits of all
         training = FOREIGN_SECONDS * n_all / n_evaluated / (FOREIGN_FOLDS - 1)
         return ExpectedSeconds(FOREIGN_SECONDS, training)
     if member.is_trees:
@@ -97,5 +98,5 @@ def can_run_together(members: dict[str, Any], hold_out: HoldOut) -> bool:
             return False
         n_entries += math.prod(feature_shape(member, hold_out.data))
     free_bytes = available_bytes()
-    needed_bytes = 8 * FEATURE_COPIES * n_entries
+    needed_bytes = 8 * FEATURE_COPIES * n_entries  # 8 bytes for a float
     return free_bytes is None or needed_bytes < free_bytes

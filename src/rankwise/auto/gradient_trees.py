@@ -103,7 +103,7 @@ class LightGBMTrees:
 
     def predict(self, X: Array, first_tree: int) -> Array:
         """Sum of the trees from this one on."""
-        if first_tree >= self.n_trees:
+        if first_tree >= self.n_trees:  # no tree was added
             return np.zeros(len(X))
         scores = self.model.predict(
             X, raw_score=True, start_iteration=first_tree, num_iteration=-1, num_threads=1

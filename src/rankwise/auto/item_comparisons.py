@@ -94,7 +94,7 @@ class ItemComparisons:
 
         # the item with the smaller number becomes the first one
         is_swapped = first > second
-        sign = np.where(is_swapped, -1.0, 1.0)
+        sign = np.where(is_swapped, -1.0, 1.0)  # covariates are from the first item's point of view
         swapped = replace(
             self,
             first=np.where(is_swapped, second, first),

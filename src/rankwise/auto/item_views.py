@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -67,7 +66,7 @@ class PreparedTable(NamedTuple):
         return all(column.kind == "number" and not column.n_missing for column in columns)
 
 
-def fit_views(estimator: Any, X: Any, read_target: Callable[[], TrainingTarget]) -> FittedViews:
+def fit_views(estimator: Any, X: Any, target: TrainingTarget) -> FittedViews:
     """Decide how the columns of X are used, and compute the views.
 
     Parameters
@@ -76,20 +75,21 @@ def fit_views(estimator: Any, X: Any, read_target: Callable[[], TrainingTarget])
         Gets `n_features_in_` and `feature_names_in_`.
     X : array-like, sparse matrix or data frame
         Items.
-    read_target : callable
-        Returns the target; called if a table has an identifier that could be a number.
+    target : Relevance or Preferences
+        Decides whether an identifier that could be a number is used as one.
     """
     no_values: Indices = np.empty(0, dtype=np.intp)
     is_frame = narwhals_frame(X) is not None
     if not is_frame:
         X = validate_X(estimator, X, accept_sparse="csr", ensure_all_finite="allow-nan")
+    # the sum is NaN if one value is
     has_missing_values = not is_frame and not sp.issparse(X) and np.isnan(np.sum(X))
     if not is_frame and not has_missing_values:  # a matrix of numbers is used as it is
         views = views_of_matrix(validate_X(estimator, X, accept_sparse="csr"))  # and refuse inf
         return FittedViews(views, TreeFeatures(), None, no_values, notes=[])
 
     # decide how each column of the table is used
-    table = prepare_table(X, read_target)
+    table = prepare_table(X, target)
     notes = [
         f"column {name} has the name of an identifier, but its numbers tell the order of held-out "
         "items: it is used as a number"
@@ -110,16 +110,16 @@ def fit_views(estimator: Any, X: Any, read_target: Callable[[], TrainingTarget])
     return FittedViews(views, trees, vectorizer, wide_values, notes)
 
 
-def prepare_table(X: Any, read_target: Any) -> PreparedTable:
+def prepare_table(X: Any, target: TrainingTarget) -> PreparedTable:
     """Decide how the columns of a table are used.
 
-    `read_target` is called without arguments if the table has an identifier that could be a number.
+    An identifier that could be a number is used as one if it predicts the order of the target.
     """
     vectorizer = TableVectorizer().fit_without_warning(X)
     numbers_of_ids = vectorizer.numbered(X)
     predictive_ids: list[str] = []
     if numbers_of_ids:
-        predictive_ids = find_predictive_ids(numbers_of_ids, read_target())
+        predictive_ids = find_predictive_ids(numbers_of_ids, target)
         vectorizer = TableVectorizer(keep=predictive_ids).fit_without_warning(X)
     return PreparedTable(vectorizer, predictive_ids)
 
@@ -129,7 +129,8 @@ def find_predictive_ids(numbers: dict[str, Array], target: TrainingTarget) -> li
     if isinstance(target, Preferences):
         return []
     n_items = len(target.y)
-    if target.y.ndim > 1 or n_items < MIN_ITEMS_FOR_TREES:
+    has_several_outputs = target.y.ndim > 1
+    if has_several_outputs or n_items < MIN_ITEMS_FOR_TREES:
         return []
     step = 1 + n_items // PROBED_ITEMS
     sample = np.arange(0, n_items, step)
@@ -140,7 +141,7 @@ def find_predictive_ids(numbers: dict[str, Array], target: TrainingTarget) -> li
 def frequent_values(features: TableFeatures) -> Indices:
     """Columns of the most frequent values and words, in order."""
     n_items_of_value = features.sparse.count_nonzero(axis=0)
-    n_items_of_value = np.where(features.is_wide, n_items_of_value, 0)
+    n_items_of_value = np.where(features.is_wide, n_items_of_value, 0)  # the others come last
     n_columns = min(MAX_WIDE, int(features.is_wide.sum()))
     most_frequent_first = np.argsort(-n_items_of_value, kind="stable")
     return np.sort(most_frequent_first[:n_columns])

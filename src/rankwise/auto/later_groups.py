@@ -39,7 +39,7 @@ def evaluate_later_groups(ranker: Any, X: Any, target: TrainingTarget, time: Arr
     earlier = target.take(earlier_rows)
     later = target.take(later_rows)
     time_limit = ranker.time_limit
-    if time_limit is not None:
+    if time_limit is not None:  # the other half is for the model of all groups
         time_limit = time_limit / 2
     model = clone(ranker).set_params(n_resamples=0, time_limit=time_limit)
     model.fit(take_rows(X, earlier_rows), earlier.y, earlier.item_labels, earlier.weight)

@@ -116,6 +116,7 @@ def _temperature(differences: Array, outcomes: Outcomes, min_upset_probability: 
     if root_mean_square == 0:
         return 1.0
 
+    # the logarithm of the factor of differences with a root mean square of 1
     def loss(log_factor: float) -> float:
         log_odds = np.exp(log_factor) / root_mean_square * differences
         losses = log_losses(log_odds, outcomes.first_win_share, min_upset_probability)

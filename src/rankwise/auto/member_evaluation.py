@@ -98,12 +98,12 @@ def fit_any(estimator: Any, data: TrainingData) -> Any:
     if not data.has_scores:
         raise ValueError("it learns from scores, and y is a graph of preferences")
     group_of_item = data.graph.groups
-    group_by_group = np.argsort(group_of_item, kind="stable")
-    arguments = _fit_arguments(estimator, data, group_by_group)
+    rows_by_group = np.argsort(group_of_item, kind="stable")
+    arguments = _fit_arguments(estimator, data, rows_by_group)
     model = clone(estimator)
     if model.get_params(deep=False).get("n_jobs", 0) is None:  # LightGBM has no other limit
         model.set_params(n_jobs=n_threads_for(ENTRY_OF_TREE * data.X.size))
-    return model.fit(data.X[group_by_group], data.relevance.y[group_by_group], **arguments)
+    return model.fit(data.X[rows_by_group], data.relevance.y[rows_by_group], **arguments)
 
 
 def _fit_arguments(estimator: Any, data: TrainingData, rows: Indices) -> dict[str, Any]:
@@ -178,6 +178,8 @@ def _best_alpha(metric_by_unit: Array, scores: Array, hold_out: HoldOut) -> int:
     best = int(np.argmax(mean_gain))  # of equal ones the first, with the largest alpha
     if hold_out.metric.name == "disagreement" or not hold_out.data.graph.has_relevance:
         return best
+    # of the alphas that are not clearly worse, select the one with the fewest wrong pairs, whose
+    # share varies less from group to group than other metrics
     wrong_share = nanmean(hold_out.evaluate(scores, check_scoring("disagreement")))
     for k in range(metric_by_unit.shape[1]):
         if is_worse(metric_by_unit[:, k], metric_by_unit[:, best], hold_out.gain_sign):
@@ -196,7 +198,8 @@ def _evaluate_ranker(ranker: Any, hold_out: HoldOut) -> EvaluatedMember:
     alpha = np.nan
     if hasattr(ranker, "hold_out_task"):
         task: Any = clone(ranker).hold_out_task(data.X, data.target)
-        scores = task.held_out(hold_out.folds, task.candidates())[:, 0, 0]
+        held_out_scores = task.held_out(hold_out.folds, task.candidates())
+        scores = held_out_scores[:, 0, 0]  # of the only output and the only candidate
         alpha = float(ranker.get_params(deep=False).get("alpha", np.nan))
     else:
         scores = _refit_scores(ranker, hold_out)

@@ -60,12 +60,12 @@ def train_members(
     in_use = [name for name, weight in weights.items() if weight]
     largest_weight_first = sorted(in_use, key=lambda name: -abs(weights[name]))
     models: dict[str, Any] = {}
-    budget.release()
+    budget.release()  # the time that was reserved for training
     for name in track(largest_weight_first, "AutoRanker trains"):
         if not models or budget.left() > 0:  # the first one is trained whatever the time
             models[name] = evaluated[name].train()
     n_untrained = len(in_use) - len(models)
-    if n_untrained:
+    if n_untrained:  # weights of the trained members only
         members = [evaluated[name] for name in models]
         stack = Stacking(members, hold_out, combine).combine()
         weights = dict.fromkeys(evaluated, 0.0)

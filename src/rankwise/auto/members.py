@@ -140,7 +140,7 @@ def requested_members(members: Any, data: TrainingData) -> dict[str, Any]:
 
 def n_knots(n_columns: int) -> int:
     """Knots of each column, so that columns and hinges are at most `MAX_HINGES`."""
-    n_affordable = MAX_HINGES // max(1, n_columns) - 1
+    n_affordable = MAX_HINGES // max(1, n_columns) - 1  # k knots turn a column into k + 1
     return max(1, min(MAX_KNOTS, n_affordable))
 
 
@@ -173,7 +173,7 @@ def _is_applicable(entry: CandidateMember, data: TrainingData) -> bool:
     if entry.is_trees:
         return data.has_scores and "trees" in data.views and n_items >= MIN_ITEMS_FOR_TREES
     if entry.expansion == "hinges":
-        n_columns_of_one_knot = 2 * n_dense
+        n_columns_of_one_knot = 2 * n_dense  # each column, and a hinge of it
         if sp.issparse(dense) or not 0 < n_columns_of_one_knot <= MAX_HINGES:
             return False
     return bool(data.views[entry.view].shape[1] > 0)

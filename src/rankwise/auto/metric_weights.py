@@ -30,8 +30,8 @@ TOLERANCE = 1e-5  # of the objective, relative
 
 def scaled_weights(weights: Array) -> Array:
     """Weights with Σ|w| = 2 along the last axis; zero weights stay zero."""
-    sum_of_sizes = np.abs(weights).sum(axis=-1, keepdims=True)
-    return WEIGHT_SUM * weights / np.where(sum_of_sizes > 0, sum_of_sizes, 1.0)
+    absolute_sum = np.abs(weights).sum(axis=-1, keepdims=True)
+    return WEIGHT_SUM * weights / np.where(absolute_sum > 0, absolute_sum, 1.0)  # zeros stay
 
 
 @dataclass(frozen=True, eq=False)

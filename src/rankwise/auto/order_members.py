@@ -85,7 +85,7 @@ def evaluate_item_trees(problem: ComparisonProblem) -> EvaluatedPairMember:
         held_out = problem.comparisons.take(folds[fold_number].held_out)
         scores = trees_of_folds[fold_number].predict(cells.all, first_tree)
         differences: Array = scores[held_out.first] - scores[held_out.second]
-        if first_tree == 0:  # the first part has the effects of the covariates, too
+        if first_tree == 0:  # the effects of the covariates are added once, to the first trees
             differences = differences + held_out.covariates @ covariate_coef_of_folds[fold_number]
         return differences
 

@@ -32,12 +32,12 @@ class GapLimits(NamedTuple):
 
 def choose_gap_limits(numbers: Array, first: Indices, second: Indices) -> GapLimits:
     """Quantiles of the absolute gaps of each column, over the comparisons."""
-    columns: list[Indices] = [np.zeros(0, dtype=np.intp)]
+    # gap: the difference of a number between the two items of a comparison
+    columns: list[Indices] = [np.zeros(0, dtype=np.intp)]  # concatenate needs one array
     limits: list[Array] = [np.zeros(0)]
     for column, values in enumerate(numbers.T):
-        # gap: the difference of a number between the two items of a comparison
         absolute_gaps = np.abs(values[first] - values[second])
-        positive_gaps = absolute_gaps[absolute_gaps > 0]  # without missing ones
+        positive_gaps = absolute_gaps[absolute_gaps > 0]  # without missing ones, NaN
         if len(positive_gaps):
             quantiles = np.quantile(positive_gaps, GAP_LEVELS, method="inverted_cdf")
             limits_of_column = np.unique(quantiles)
@@ -50,7 +50,7 @@ def clipped_gaps(numbers: Array, first: Indices, second: Indices, limits: GapLim
     """Gaps between −1 and 1, as shares of the limits; 0 if a number is missing."""
     # gap: the difference of a number between the two items; a number may have several limits
     values = numbers[:, limits.column]  # (n_items, n_limits)
-    gaps = np.nan_to_num(values[first] - values[second])
+    gaps = np.nan_to_num(values[first] - values[second])  # 0 if a number is missing
     return np.clip(gaps, -limits.max_gap, limits.max_gap) / limits.max_gap
 
 
@@ -96,7 +96,7 @@ def categories_of(codes: Array, n_categories: int) -> Indices:
     """Codes as positions in a table; the last one is for missing and new values."""
     missing_or_new = n_categories - 1  # the last category
     categories = np.where(np.isnan(codes), missing_or_new, codes)
-    return np.minimum(categories, missing_or_new).astype(np.intp)
+    return np.minimum(categories, missing_or_new).astype(np.intp)  # new codes are larger
 
 
 class InteractionIndicators(NamedTuple):
@@ -122,9 +122,10 @@ def interaction_indicators(
     The table of a column with itself has entries above the diagonal only: those below are their
     opposites.
     """
-    # one table of pairs of categories after the other; only columns that occur are kept
+    # The columns of all tables side by side, one for each pair of categories, with entries 1, −1
+    # and 0; only columns with a nonzero entry are kept.
     n_comparisons = len(first)
-    blocks = [sp.csr_array((n_comparisons, 0))]
+    blocks = [sp.csr_array((n_comparisons, 0))]  # hstack needs a block if there are no tables
     blocks += [_indicators_of_table(table, codes, first, second) for table in tables]
     all_columns = sp.csc_array(sp.hstack(blocks))
     n_nonzero_of_column = np.diff(all_columns.indptr)
@@ -146,7 +147,7 @@ def _indicators_of_table(
     left_category = np.concatenate([left[first], left[second]])
     right_category = np.concatenate([right[second], right[first]])
     signs = np.repeat([1.0, -1.0], n_comparisons)
-    if table.left == table.right:  # only entries above the diagonal
+    if table.left == table.right:  # only above the diagonal: an entry below is the opposite
         signs = np.where(left_category < right_category, signs, 0.0)
 
     entries = left_category * table.n_right + right_category
@@ -190,6 +191,6 @@ class EncodedCovariates(NamedTuple):
 
 
 def _n_categories(codes: Array) -> int:
-    largest_code = int(np.nanmax(codes, initial=-1.0))
+    largest_code = int(np.nanmax(codes, initial=-1.0))  # −1 if all are missing
     n_observed = largest_code + 1
     return n_observed + 1  # one for missing values

@@ -97,7 +97,7 @@ class JointPairs(BaseEstimator):
             effect = effects[left_category[first], right_category[second]]
             effect_of_swapped = effects[left_category[second], right_category[first]]
             differences = differences + (effect - effect_of_swapped)
-        return as_log_odds(differences, self.cap_)
+        return as_log_odds(differences, min_upset_probability=self.cap_)
 
     def _check_fitted(self) -> None:
         if not len(self.left_) == len(self.right_) == len(self.tables_):

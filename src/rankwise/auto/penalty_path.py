@@ -52,7 +52,8 @@ class PenaltyPath:
         self, alphas: NDArray[np.floating[Any]], min_upset_probability: float
     ) -> SelectedPenalty:
         """The penalty with the smallest held-out loss; larger ones are tried first."""
-        best = SelectedPenalty(np.nan, min_upset_probability, np.inf, np.zeros(0))
+        worse_than_any = SelectedPenalty(np.nan, min_upset_probability, np.inf, np.zeros(0))
+        best = worse_than_any
         n_folds = len(self._train_designs)
         starts: Sequence[Array | None] = [None] * n_folds
         largest_first = np.sort(alphas)[::-1]

@@ -35,7 +35,8 @@ class Scaling(NamedTuple):
     @property
     def has_standard(self) -> bool:
         """Whether there are features that are scaled over all items."""
-        return not self.in_groups or self.with_standard
+        is_over_all_items = not self.in_groups
+        return is_over_all_items or self.with_standard
 
 
 STANDARD = Scaling("standard")

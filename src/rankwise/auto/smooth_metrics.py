@@ -81,7 +81,7 @@ class CutOff:
         """Weight of each rank."""
         if self.k is None:
             return np.ones_like(ranks)
-        return np.asarray(expit(self.k + 0.5 - ranks))
+        return np.asarray(expit(self.k + 0.5 - ranks))  # falls from 1 to 0 between k and k + 1
 
     def derivative(self, ranks: Array) -> Array:
         """Derivative of the weight."""
@@ -123,7 +123,7 @@ class SmoothNDCG(RankFunction):
 
     def _ideal_gain(self, gains: Array, unit_of_item: Indices, unit_starts: Indices) -> Array:
         """Discounted gain of the ideal order of each unit."""
-        largest_gain_first = np.lexsort((-gains, unit_of_item))
+        largest_gain_first = np.lexsort((-gains, unit_of_item))  # in each unit
         ideal_ranks = np.arange(len(gains)) - unit_starts[unit_of_item] + 1
         discount = 1.0 / np.log2(1.0 + ideal_ranks)
         if self.cut_off.k is not None:
@@ -189,6 +189,8 @@ class SmoothReciprocalRank(RankFunction):
         weight = self.cut_off.weight(ranks)
         reciprocal_rank = weight / ranks
         values = np.add.reduceat(probability * reciprocal_rank, unit_starts)
+        # product rule for p(rank) · reciprocal(rank), where a larger rank of one item raises the
+        # probabilities p of the others: ∂ value / ∂ rank = p (reciprocal' + value − reciprocal)
         derivative_of_reciprocal = self.cut_off.derivative(ranks) / ranks - weight / ranks**2
         derivative_of_softmax = values[unit_of_item] - reciprocal_rank
         return RankDerivatives(
@@ -237,7 +239,7 @@ class SmoothMetric:
         n_relevant = np.bincount(sorted_unit, weights=is_relevant, minlength=self._n_units)
 
         # units without a relevant item have no value
-        self._units = np.flatnonzero(n_relevant > 0)
+        self._valued_units = np.flatnonzero(n_relevant > 0)
         has_value = (n_relevant > 0)[sorted_unit]
         Z_with_value = Z[items_by_unit][has_value]
         y_with_value = y[items_by_unit][has_value]
@@ -254,8 +256,8 @@ class SmoothMetric:
         gradients = np.zeros((self._n_units, len(weights)))
         if self._blocks:
             blocks = [block.evaluate_at(weights) for block in self._blocks]
-            values[self._units] = np.concatenate([block.values for block in blocks])
-            gradients[self._units] = np.concatenate([block.gradients for block in blocks])
+            values[self._valued_units] = np.concatenate([block.values for block in blocks])
+            gradients[self._valued_units] = np.concatenate([block.gradients for block in blocks])
         return SmoothValues(values, gradients)
 
 
@@ -270,7 +272,7 @@ class _Block:
         self, Z: Array, y: Array, unit_of_item: Indices, rank_function: RankFunction
     ) -> None:
         self._Z = Z
-        self._unit = unit_of_item
+        self._unit_of_item = unit_of_item
         self._rank_function = rank_function
         self._unit_sizes = np.bincount(unit_of_item)
         self._unit_starts = np.cumsum(self._unit_sizes) - self._unit_sizes
@@ -296,12 +298,12 @@ class _Block:
 
     def evaluate_at(self, weights: Array) -> SmoothValues:
         """Values and gradients at the weights of the columns."""
-        # scores with standard deviation 1 in each unit; their mean is 0
+        # scores with standard deviation 1 in each unit; the columns of Z have mean 0 there
         scores = self._Z @ weights
         mean_square = np.add.reduceat(scores * scores, self._unit_starts) / self._unit_sizes
         deviation = np.sqrt(mean_square)
         deviation[deviation == 0.0] = 1.0
-        scaled = scores / deviation[self._unit]
+        scaled = scores / deviation[self._unit_of_item]
 
         # smooth ranks, and the smooth number of relevant items above
         probability_above = self._probability_above(scaled)
@@ -323,8 +325,9 @@ class _Block:
         by_score: Array = np.bincount(self._paired_item, by_difference, len(scores)).astype(
             np.float64, copy=False
         )
-        by_score[self._relevant_items] -= self._sum_of_pairs(by_difference)
-        gradients = self._gradients_by_weights(by_score / TEMPERATURE, scaled, deviation)
+        by_score[self._relevant_items] -= self._sum_of_pairs(by_difference)  # subtracted there
+        by_scaled = by_score / TEMPERATURE  # the differences above are divided by it
+        gradients = self._gradients_by_weights(by_scaled, scaled, deviation)
         return SmoothValues(result.values, gradients)
 
     def _probability_above(self, scaled: Array) -> NDArray[np.float32]:
@@ -361,11 +364,13 @@ class _Block:
         deviation : ndarray of shape (n_units,)
             Standard deviation of the scores of each unit.
         """
-        # scaled = Z w / deviation, and the deviation of a unit depends on w, too: quotient rule
-        by_scores = np.add.reduceat(by_scaled[:, None] * self._Z, self._unit_starts)
-        by_deviation = np.add.reduceat(by_scaled * scaled, self._unit_starts) / self._unit_sizes
-        gradient_of_deviation = np.add.reduceat(scaled[:, None] * self._Z, self._unit_starts)
-        gradients = by_scores - by_deviation[:, None] * gradient_of_deviation
+        # scaled = Z w / σ with σ² = mean of (Z w)² in a unit of n items, so that the gradient of σ
+        # is Σ scaled Z / n. By the quotient rule, with the derivatives d by the scaled scores,
+        #     gradient = (Σ d Z − (Σ d scaled) (Σ scaled Z) / n) / σ
+        sum_of_d_Z = np.add.reduceat(by_scaled[:, None] * self._Z, self._unit_starts)
+        mean_of_d_scaled = np.add.reduceat(by_scaled * scaled, self._unit_starts) / self._unit_sizes
+        sum_of_scaled_Z = np.add.reduceat(scaled[:, None] * self._Z, self._unit_starts)
+        gradients = sum_of_d_Z - mean_of_d_scaled[:, None] * sum_of_scaled_Z
         return np.asarray(gradients / deviation[:, None])
 
 

@@ -127,7 +127,7 @@ class UnitNormalEquations(NamedTuple):
         """
         # normal equations of each draw: means over pairs, from sums over the drawn units
         total_weight = unit_counts @ self.pair_weights
-        total_weight = np.where(total_weight > 0, total_weight, 1.0)[:, None]
+        total_weight = np.where(total_weight > 0, total_weight, 1.0)[:, None]  # 1: means of 0
         sum_of_grams = np.tensordot(unit_counts, self.grams, axes=1)
         mean_gram = sum_of_grams / total_weight[:, :, None]
         mean_right_side = unit_counts @ self.right_sides / total_weight
@@ -144,6 +144,7 @@ class UnitNormalEquations(NamedTuple):
         gram_without = grams.sum(axis=1, keepdims=True) - grams
         right_side_without = right_sides.sum(axis=1, keepdims=True) - right_sides
         weight_without = pair_weights.sum(axis=1, keepdims=True) - pair_weights
+        # inf: means of 0 if no pairs are left
         weight_without = np.where(weight_without > 0, weight_without, np.inf)[:, :, None]
         mean_gram = gram_without / weight_without[:, :, :, None]
         mean_right_side = right_side_without / weight_without
@@ -424,7 +425,7 @@ def unit_normal_equations(scaled_scores: Array, hold_out: HoldOut) -> UnitNormal
     """
     unit_of_item = hold_out.unit_of_item
     graph = hold_out.graph
-    if graph.has_relevance:
+    if graph.has_relevance:  # all pairs of a unit, by the sign of their difference
         graph = ScoreGraph(graph.y, unit_of_item, cost="sign", sample_weight=graph.item_weights)
     items_by_unit = np.argsort(unit_of_item, kind="stable")
     start_of_unit = np.flatnonzero(np.diff(unit_of_item[items_by_unit], prepend=-1))
@@ -440,7 +441,6 @@ def unit_normal_equations(scaled_scores: Array, hold_out: HoldOut) -> UnitNormal
     divergence = graph.divergence.reshape(-1, 1)[items_by_unit]
     right_sides = np.add.reduceat(Z * divergence, start_of_unit)
 
-    pair_weights = (
-        np.bincount(unit_of_item, graph.degrees) / 2
-    )  # a pair adds to the degrees of two items
+    # a pair adds its weight to the degrees of two items
+    pair_weights = np.bincount(unit_of_item, graph.degrees) / 2
     return UnitNormalEquations(np.stack(grams), right_sides, pair_weights)

@@ -107,7 +107,7 @@ class TreeFeatures(TransformerMixin, BaseEstimator):
         X = self._validate(X, reset=True)
         if rows is None:
             rows = np.arange(X.shape[0])
-        y, groups, weights = unpack_target(y, groups, sample_weight)
+        y, groups, weights = unpack_target(y, groups, sample_weight)  # of these rows
         self.needs_groups_ = groups is not None
         self.value_coef_ = np.zeros(sum(self.sizes))
         column_scores = np.empty((len(rows), len(self.sizes)))
@@ -159,7 +159,7 @@ class TreeFeatures(TransformerMixin, BaseEstimator):
         n_scaled = 0
         if self.needs_groups_:
             n_scaled = n_numbers
-        else:
+        else:  # trained on one list, in which nothing is scaled
             groups = None
 
         # columns: cells, numbers scaled in groups, scores of categories and texts
@@ -184,8 +184,9 @@ def blocks_of_groups(group_codes: Indices, block_size: int) -> list[Indices]:
     is_one_list = not group_codes.any()
     if is_one_list:
         n_blocks = max(1, n_rows // block_size)
-        return [np.arange(k, n_rows, n_blocks) for k in range(n_blocks)]
+        return [np.arange(k, n_rows, n_blocks) for k in range(n_blocks)]  # every n_blocks-th row
     rows_by_group = np.argsort(group_codes, kind="stable")
+    # a block begins with the first group that starts at a multiple of block_size, or beyond it
     start_of_group = np.flatnonzero(np.diff(group_codes[rows_by_group], prepend=-1))
     block_of_group = start_of_group // block_size
     starts_new_block = np.diff(block_of_group) > 0
@@ -252,7 +253,7 @@ def _fit_column(values: Any, targets: Array, fold: Indices) -> _FittedColumn:
     values_by_row = values.tocsr()
     least_error = np.inf
     best_ridge = RIDGES[0]
-    best_scores = targets
+    best_scores = targets  # until the first ridge
     for ridge in RIDGES:
         scores = np.empty(len(targets))
         for k in range(fold.max() + 1):

@@ -104,7 +104,7 @@ def _grow_scikit_learn(model: Any, n_trees: int, X: Any, graph: ScoreGraph) -> A
             warm_start=True,
             random_state=0,
         )
-    model.set_params(max_iter=n_trees)
+    model.set_params(max_iter=n_trees)  # with warm_start, `fit` adds the missing trees
     with limit_threads(n_threads_for(ENTRY_OF_TREE * X.size)):
         return model.fit(X, rank_targets(graph), sample_weight=graph.item_weights)
 

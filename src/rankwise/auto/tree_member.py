@@ -101,7 +101,7 @@ def evaluate_trees(hold_out: HoldOut, seconds: float, pace: float) -> EvaluatedM
     if plan.is_final:  # the evaluated trees are the member
         (fold,) = folds
         trees.store_trees(grown.first_model, grown.n_trees, fold.R.shape[1])
-        train = partial(Pipeline, as_pipeline([fold.step], trees).steps)
+        train = partial(as_pipeline, [fold.step], trees)
     else:
         train = partial(fit_trees, trees, all_data)
     return EvaluatedMember(
@@ -149,7 +149,7 @@ def _make_folds(hold_out: HoldOut, plan: TreePlan) -> list[GrowingFold]:
     if graph.n_groups == 1:
         unit_of_item = np.arange(graph.n_items)
     n_units = unit_of_item.max() + 1
-    is_drawn = np.random.default_rng(0).random(n_units) < plan.train_share
+    is_drawn = np.random.default_rng(0).random(n_units) < plan.train_share  # 1 or more: all
     drawn_rows = np.flatnonzero(is_drawn[unit_of_item])
     folds = []
     for held_out_items in plan.folds:

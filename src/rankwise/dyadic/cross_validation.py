@@ -112,7 +112,7 @@ class DyadicTask(TableTask):
     def train(self, **values: ParameterValue) -> BaseEstimator:
         """The learner fitted to all data, with this alpha."""
 
-    def default_values(self, name: str) -> Array:
+    def default_values(self, _: str) -> Array:
         """40 alphas from rounding to 1e4 times the mean squared distance in a pair."""
         # The kernel of cells is a product, and so is the mean squared distance of two cells.
         with np.errstate(over="ignore", invalid="ignore"):  # reported below
