@@ -539,6 +539,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
     ) -> Self:
         """Train on comparisons of the items, of which folds of items are held out."""
         self.item_id_ = item_id
+        # comparisons have no groups
         self.max_group_size_ = None
         self.group_columns_: list[str] = []
         items = split_names(X, item_id)

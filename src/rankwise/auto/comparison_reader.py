@@ -172,12 +172,12 @@ def _read_pair_data(pairs: PairData, items: NamedItems, n_items: int) -> ReadCom
     # if the first item always wins, it was put first because it won
     has_side = bool(first_wins.any() and second_wins.any())
     covariates = ComparisonCovariates().fit(pairs.covariates, has_side)
-    values: dict[str, ArrayLike] = {
+    used_covariates: dict[str, ArrayLike] = {
         name: column for name, column in pairs.covariates.items() if name in covariates.names
     }
     if covariates.has_side_:
-        values[SIDE] = 1.0  # every comparison names its first item first
-    encoded_covariates = covariates.transform(values, pairs.n_pairs)
+        used_covariates[SIDE] = 1.0  # every comparison names its first item first
+    encoded_covariates = covariates.transform(used_covariates, pairs.n_pairs)
     comparisons = ItemComparisons(
         first=first,
         second=second,

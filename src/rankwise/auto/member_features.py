@@ -63,7 +63,7 @@ def feature_shape(entry: CandidateMember, data: TrainingData) -> tuple[int, int]
     """Numbers of rows and columns of the features of an entry."""
     n_rows, n_columns = data.views[entry.view].shape
     n_dense = data.views["dense"].shape[1]
-    if entry.scaling.with_standard:
+    if entry.scaling.with_standard:  # columns of two scalings
         n_columns *= 2
     if entry.expansion == "rbf":
         n_columns = min(N_BASIS, n_rows)

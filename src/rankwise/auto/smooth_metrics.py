@@ -321,12 +321,13 @@ class _Block:
             by_probability += (
                 self._per_pair(result.by_n_relevant_above) * self._is_paired_item_relevant
             )
+        # a probability is σ((paired score − relevant score) / temperature), and σ' = σ (1 − σ)
         by_difference = by_probability * probability_above * (1.0 - probability_above)
         by_score: Array = np.bincount(self._paired_item, by_difference, len(scores)).astype(
             np.float64, copy=False
         )
-        by_score[self._relevant_items] -= self._sum_of_pairs(by_difference)  # subtracted there
-        by_scaled = by_score / TEMPERATURE  # the differences above are divided by it
+        by_score[self._relevant_items] -= self._sum_of_pairs(by_difference)
+        by_scaled = by_score / TEMPERATURE
         gradients = self._gradients_by_weights(by_scaled, scaled, deviation)
         return SmoothValues(result.values, gradients)
 

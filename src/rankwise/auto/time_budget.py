@@ -47,7 +47,7 @@ class TimeBudget:
 
     def is_spent(self, share: float) -> bool:
         """Whether this share of the limit is over."""
-        limit = self._end - self._start
+        limit = self._end - self._start  # infinite if there is none
         return bool(perf_counter() - self._start > share * limit)
 
     def affords(self, expected_seconds: float, share: float) -> bool:

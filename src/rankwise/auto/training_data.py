@@ -310,7 +310,7 @@ def _hold_out_metric(data: TrainingData, scoring: Any) -> Metric:
 def _n_folds(data: TrainingData) -> int | None:
     """Number of folds; None for one group at a time."""
     if data.graph.n_groups == 1:
-        return max(2, min(LIST_FOLDS, data.graph.n_items // 2))
+        return max(2, min(LIST_FOLDS, data.graph.n_items // 2))  # of at least two items
     needs_refits = sp.issparse(data.X) and data.X.shape[1] > WIDE  # of iterative solvers
     if needs_refits and data.graph.n_groups >= LIST_FOLDS:
         return LIST_FOLDS

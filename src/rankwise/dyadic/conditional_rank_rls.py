@@ -235,7 +235,7 @@ class ConditionalRankRLS(RankerMixin, BaseEstimator):
     def _predict_encoded(self, rows: MatrixLike, columns: MatrixLike = None) -> Array:
         """Scores of cells, from features."""
         row_items, column_items = self._read_new_items(rows, columns)
-        training_rows = getattr(self, "rows_fit_", None)
+        training_rows = getattr(self, "rows_fit_", None)  # only kernels of rows need them
 
         # Score of a cell, from its row x and its column z (features for linear kernels, otherwise
         # kernel values to the training rows and columns):

@@ -129,6 +129,7 @@ class DyadicProblem:
         for penalty in ridge_penalties:
             eigenvector_weights = diagonal.rotated_target / (penalty + diagonal.eigenvalues)
             coef_per_alpha.append(to_row_weights @ eigenvector_weights @ to_column_weights.T)
+        # negative eigenvalues within rounding are zeros
         smallest_eigenvalue = diagonal.eigenvalues.min(initial=0.0)
         is_definite = bool(smallest_eigenvalue >= INDEFINITE * diagonal.largest_eigenvalue)
         return Solutions(np.stack(coef_per_alpha), is_definite)
