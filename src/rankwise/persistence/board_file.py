@@ -46,16 +46,16 @@ def board_facts(board: Leaderboard) -> dict[str, object]:
         comparisons["rankings"] = {name: getattr(data.rankings, name) for name in RANKING_FIELDS}
     if data.teams is not None:
         comparisons["teams"] = {name: getattr(data.teams, name) for name in TEAM_FIELDS}
-    is_dates = False
+    has_dates = False
     if data.times is not None and data.times.dtype.kind == "M":
-        is_dates = True
+        has_dates = True
         times_in_seconds = data.times.astype("datetime64[s]")
         comparisons["times"] = times_in_seconds.astype(np.int64)
     arguments = board.rate_arguments()
     arguments["scales"] = None
     if board.scales is not None:
         arguments["scales"] = list(board.scales)
-    return {"comparisons": comparisons, "is_dates": is_dates, "options": arguments}
+    return {"comparisons": comparisons, "is_dates": has_dates, "options": arguments}
 
 
 def restore_board(facts: object) -> Leaderboard:
@@ -120,6 +120,8 @@ def _check_rankings(rankings: Rankings, n_pairs: int) -> None:
         raise ValueError("a board has a ranking with an invalid number")
     n_items_per_ranking = np.bincount(ranking_number).astype(float)
     n_ranked_pairs = (n_items_per_ranking * (n_items_per_ranking - 1) / 2).sum()
+    # A board lacks pairs of items without a place, and pairs that were left out. The limit keeps a
+    # damaged file from taking far more memory than its comparisons.
     if n_ranked_pairs > 4 * n_pairs + MAX_PAIRS:
         raise ValueError("the rankings of a board have more pairs than the board")
 

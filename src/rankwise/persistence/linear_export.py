@@ -166,7 +166,7 @@ def _scaling_of_columns(vectorizer: TableVectorizer) -> Scaling:
             "cannot be folded into weights. export_onnx (rankwise export MODEL MODEL.onnx) "
             "supports them."
         )
-    # A column of numbers has one mean and one standard deviation.
+    # (x − mean) / standard deviation; a column of numbers has one of each
     means = np.array([column.means[0] for column in columns])
     scale = 1 / np.array([column.scales[0] for column in columns])
     return Scaling(scale, shift=-scale * means)
@@ -195,7 +195,7 @@ def _names_seen_in_fit(model: BaseEstimator) -> Sequence[str] | None:
     steps = _pipeline_steps(model)
     if isinstance(steps[0], TableVectorizer):
         return [column.name for column in steps[0].facts_ if column.is_used]
-    for step in steps:
+    for step in steps:  # the first step that was fitted on a data frame
         if hasattr(step, "feature_names_in_"):
             names: Sequence[str] = step.feature_names_in_
             return names

@@ -120,6 +120,7 @@ def _check_directory_size(stream: IO[bytes], n_bytes: int) -> None:
         raise ValueError("it is not a rankwise model, or its end is missing")
     n_directory_bytes = int.from_bytes(end_record[12:16], "little")
     has_locator = locator_and_end_record.startswith(LOCATOR_SIGNATURE)
+    # A locator leads to another record, in which the list may be longer.
     has_needless_locator = has_locator and n_bytes < MIN_ZIP64_FILE
     if n_directory_bytes > MAX_DIRECTORY_BYTES or has_needless_locator:
         raise ValueError("the list of its entries is too long")

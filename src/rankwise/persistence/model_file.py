@@ -122,13 +122,13 @@ def save(
 def _make_document_header(notes: Mapping[str, Json] | None) -> JsonObject:
     """The document of a file without its model."""
     versions = package_versions()
-    own_version = versions.pop("rankwise")
+    rankwise_version = versions.pop("rankwise")
     if notes is not None:
         notes = dict(notes)
     return {
         "format": FORMAT,
         "version": FORMAT_VERSION,
-        "rankwise": own_version,
+        "rankwise": rankwise_version,
         "written_with": versions,
         "notes": notes,
     }
@@ -239,6 +239,7 @@ def _describe_model(model: EstimatorNode) -> JsonObject:
     first_step = steps[0]
     ranker = steps[-1]
     ranker_attributes = json_object(ranker["fitted"])
+    # A ranker that chose its parameters, such as RankRLSCV, has its features in best_estimator_.
     best_estimator = json_object(ranker_attributes.get("best_estimator_", ranker))
     fitted_attributes = json_object(best_estimator["fitted"])
     return {

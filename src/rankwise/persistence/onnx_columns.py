@@ -136,15 +136,15 @@ def _add_numeric_column(
 ) -> None:
     numbers = cells
     if column.kind == "order":  # ordered words are numbers 0, 1, …; all other cells are missing
-        only_ordered_words = column._replace(n_missing=0, n_rare=0)
-        numbers = _codes_as_numbers(graph, _add_category_codes(graph, only_ordered_words, cells))
+        codes = _add_category_codes(graph, column, cells, has_further_codes=False)
+        numbers = _codes_as_numbers(graph, codes)
     is_missing = graph.add("IsNaN", numbers)
     imputed = graph.add("Where", is_missing, [column.medians], numbers)
     centered = graph.add("Sub", imputed, [column.means])
     table.numbers.append(numbers)
     table.scaled_numbers.append(graph.add("Div", centered, [column.scales]))
     if column.n_missing:
-        # One indicator for each column, also if its cells are vectors
+        # One indicator for each column: of a vector, all numbers are missing or none
         first_value_only = graph.take(graph.cast(is_missing), [0])
         table.missing_indicators.append(first_value_only)
 
@@ -156,7 +156,9 @@ def _add_category_column(
     n_features = n_category_features(column)
     one_hot = graph.cast(graph.add("Equal", codes, np.arange(n_features)))
     is_wide = is_wide_column(column)
-    if n_features <= MAX_CODES:  # trees split on the codes of few categories
+    # Trees split on the codes if there are few of them. Linear models take the one-hot codes of
+    # narrow columns; `one_hot` has those of trees and of wide columns.
+    if n_features <= MAX_CODES:
         table.codes.append(_codes_as_numbers(graph, codes))
     if not is_wide:
         table.narrow_one_hot.append(one_hot)
@@ -165,13 +167,21 @@ def _add_category_column(
         table.is_wide_one_hot.append(np.full(n_features, is_wide))
 
 
-def _add_category_codes(graph: OnnxGraph, column: ColumnInfo, cells: Tensor) -> Tensor:
-    """Number of the feature of each cell's value, `NO_CODE` for none."""
-    # After the codes of the categories: one for missing values (empty strings), one for rare ones
+def _add_category_codes(
+    graph: OnnxGraph, column: ColumnInfo, cells: Tensor, *, has_further_codes: bool = True
+) -> Tensor:
+    """Number of the feature of each cell's value, `NO_CODE` for none.
+
+    With further codes, missing values and rare values have a code after those of the categories.
+    """
     code_of_value = {value: code for code, value in enumerate(column.categories)}
-    code_of_missing = len(column.categories) if column.n_missing else NO_CODE
-    code_of_value.setdefault("", code_of_missing)
-    code_of_rare = n_category_features(column) - 1 if column.n_rare else NO_CODE
+    code_of_missing = NO_CODE
+    code_of_rare = NO_CODE
+    if has_further_codes and column.n_missing:
+        code_of_missing = len(column.categories)
+    if has_further_codes and column.n_rare:
+        code_of_rare = n_category_features(column) - 1  # the last feature
+    code_of_value.setdefault("", code_of_missing)  # a missing value is an empty string
     return graph.add(
         "LabelEncoder",
         cells,

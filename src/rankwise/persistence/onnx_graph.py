@@ -28,7 +28,7 @@ CONSTANT_TYPES = {"i": np.int64, "u": np.int64, "O": object, "U": object}  # by 
 GROUPS_INPUT = "groups"
 SCORES_OUTPUT = "scores"
 
-ROWS = np.array([1])  # axis 1, in which the operators for rows work
+AXIS_1 = np.array([1])  # the axis along a row, as operators take it
 ZERO = np.array(0.0)
 ONE = np.array(1.0)
 NAN = np.array(np.nan)
@@ -54,7 +54,7 @@ class OnnxGraph:
         """Matrix of 0 and 1: whether two items have the same number in the input "groups"."""
         if self._same_group is None:  # only models that use the groups have this input
             self._inputs.append(self._describe_tensor(GROUPS_INPUT, "int64", []))
-            groups_as_column = self.add("Unsqueeze", GROUPS_INPUT, np.array([1]))
+            groups_as_column = self.add("Unsqueeze", GROUPS_INPUT, AXIS_1)
             groups_as_row = self.add("Unsqueeze", GROUPS_INPUT, np.array([0]))
             is_equal = self.add("Equal", groups_as_column, groups_as_row)  # (n_items, n_items)
             self._same_group = self.cast(is_equal)
@@ -70,8 +70,10 @@ class OnnxGraph:
         """Apply an operator, and return its result. Arrays among its inputs become constants."""
         input_names = []
         for value in inputs:
-            is_tensor = isinstance(value, str)
-            input_names.append(value if is_tensor else self.constant(value))
+            if isinstance(value, str):  # the name of a tensor
+                input_names.append(value)
+            else:
+                input_names.append(self.constant(value))
         result_name = self._new_name(operator)
         node = self._onnx.helper.make_node(
             operator, input_names, [result_name], result_name, domain=domain, **attributes

@@ -13,7 +13,7 @@ from rankwise.auto.auto_ranker import AutoRanker
 from rankwise.auto.boosted_trees import BoostedTrees
 from rankwise.kernels.feature_maps import BasisFeatures, ColumnFeatures, KernelFeatures
 from rankwise.persistence.onnx_columns import add_table, take_one_hot
-from rankwise.persistence.onnx_graph import ML_DOMAIN, NAN, ROWS, ZERO, OnnxGraph, Tensor
+from rankwise.persistence.onnx_graph import AXIS_1, ML_DOMAIN, NAN, ZERO, OnnxGraph, Tensor
 from rankwise.persistence.onnx_steps import Items, add_kernel, add_step
 from rankwise.rankers.linear_models import kernel_expansion, map_weights
 
@@ -66,9 +66,9 @@ def _add_kernel_ranker(graph: OnnxGraph, ranker: BaseEstimator, x: Tensor) -> Sc
     for feature_map, coef in zip(expansion.maps, expansion.coefficients, strict=True):
         if isinstance(feature_map, ColumnFeatures) or feature_map.kernel.is_linear:
             linear_weights += map_weights(feature_map, coef, n_features) / n_maps
-        elif len(coef):
+        elif len(coef):  # a map without basis items adds nothing
             terms.append(_add_kernel_term(graph, feature_map, coef / n_maps, x))
-    if linear_weights.any() or not terms:
+    if linear_weights.any() or not terms:  # a graph needs one term, even if it is 0
         terms.append(graph.add("MatMul", x, linear_weights))
     if np.any(expansion.intercept):
         terms.append(graph.constant(expansion.intercept))
@@ -78,7 +78,7 @@ def _add_kernel_ranker(graph: OnnxGraph, ranker: BaseEstimator, x: Tensor) -> Sc
         sum_of_terms = graph.add("Add", sum_of_terms, term)
     has_one_output = not expansion.output_shape
     if has_one_output:  # from (n_items, 1) to (n_items,)
-        sum_of_terms = graph.add("Squeeze", sum_of_terms, ROWS)
+        sum_of_terms = graph.add("Squeeze", sum_of_terms, AXIS_1)
     return Scores(sum_of_terms, expansion.output_shape)
 
 
@@ -89,7 +89,7 @@ def _add_kernel_term(
     if feature_map.columns is not None:
         x = graph.take(x, feature_map.columns)
     training_items = feature_map.items
-    if hasattr(training_items, "toarray"):
+    if hasattr(training_items, "toarray"):  # a sparse matrix
         training_items = training_items.toarray()
     training_items = np.asarray(training_items, dtype=np.float64)
     kernel_matrix = add_kernel(graph, feature_map.kernel, training_items, x)
@@ -102,12 +102,12 @@ def _add_auto_ranker(graph: OnnxGraph, ranker: AutoRanker, items: Items) -> Tens
     score_columns = []
     for member, view in zip(ranker.estimators_, ranker.views_, strict=True):
         scores = add_ranker(graph, member, [graph.join(features_of_view[view])])
-        score_columns.append(graph.add("Unsqueeze", scores.tensor, ROWS))
+        score_columns.append(graph.add("Unsqueeze", scores.tensor, AXIS_1))
     score_matrix = graph.join(score_columns)  # (n_items, n_members)
-    if len(score_columns) > 1:
+    if len(score_columns) > 1:  # AutoRanker does not scale the scores of a single member
         score_matrix = graph.join(add_step(graph, ranker.scaler_, [score_matrix]))
     weighted_sum = graph.add("MatMul", score_matrix, ranker.weights_[:, None])
-    return graph.add("Squeeze", weighted_sum, ROWS)
+    return graph.add("Squeeze", weighted_sum, AXIS_1)
 
 
 def _add_views(graph: OnnxGraph, ranker: AutoRanker, items: Items) -> dict[str, Items]:
@@ -136,6 +136,7 @@ def _add_trees(graph: OnnxGraph, ranker: BoostedTrees, x: Tensor) -> Tensor:
     tree_of_node = np.repeat(np.arange(len(ranker.roots_)), n_nodes_of_tree)
     root_of_node = ranker.roots_[tree_of_node]
     node_in_tree = nodes - root_of_node
+    # ONNX ignores the children of a leaf.
     left_in_tree = np.where(is_leaf, 0, ranker.left_ - root_of_node)
     right_in_tree = np.where(is_leaf, 0, ranker.right_ - root_of_node)
 
@@ -153,14 +154,14 @@ def _add_trees(graph: OnnxGraph, ranker: BoostedTrees, x: Tensor) -> Tensor:
         nodes_modes=modes.tolist(),
         nodes_truenodeids=left_in_tree.tolist(),
         nodes_falsenodeids=right_in_tree.tolist(),
-        nodes_missing_value_tracks_true=ranker.gap_left_.tolist(),
+        nodes_missing_value_tracks_true=ranker.gap_left_.tolist(),  # 1: NaN goes to the left
         nodes_values_as_tensor=graph.tensor_proto(splits.threshold),
         target_treeids=tree_of_node[is_leaf].tolist(),
         target_nodeids=node_in_tree[is_leaf].tolist(),
-        target_ids=[0] * int(is_leaf.sum()),
+        target_ids=[0] * int(is_leaf.sum()),  # all leaves add to the only output
         target_weights_as_tensor=graph.tensor_proto(ranker.value_[is_leaf]),
     )
-    return graph.add("Squeeze", graph.cast(scores), ROWS)
+    return graph.add("Squeeze", graph.cast(scores), AXIS_1)
 
 
 class NumericSplits(NamedTuple):
@@ -188,7 +189,7 @@ def _splits_without_category_sets(
     feature = ranker.feature_.copy()
     threshold = ranker.threshold_.copy()
     columns = [x]
-    n_columns = ranker.n_features_in_
+    n_columns = ranker.n_features_in_  # grows with the appended columns
     # For each set append a column to the features: 1 if the category is in the set, otherwise 0.
     # The nodes of the set compare this column with 0.5.
     for category_column in np.unique(feature[splits_by_set]):
@@ -207,8 +208,8 @@ def _add_set_indicators(graph: OnnxGraph, sets: Indices, codes: Tensor) -> Tenso
     # sets: (n_sets, n_codes), 1 where a code is in a set; Gather takes the column of each code.
     is_missing = graph.add("IsNaN", codes)
     filled = graph.add("Where", is_missing, ZERO, codes)
-    largest_code = float(sets.shape[1] - 1)
+    largest_code = float(sets.shape[1] - 1)  # larger codes count as this one, as in BoostedTrees
     clipped = graph.add("Clip", filled, ZERO, largest_code)
-    code_numbers = graph.cast(graph.add("Squeeze", clipped, ROWS), "int64")
+    code_numbers = graph.cast(graph.add("Squeeze", clipped, AXIS_1), "int64")
     is_in_set = graph.add("Gather", sets.T.astype(np.float64), code_numbers, axis=0)
     return graph.add("Where", is_missing, NAN, is_in_set)

@@ -15,7 +15,7 @@ from rankwise.auto.tree_features import TreeFeatures
 from rankwise.kernels.kernel import Kernel
 from rankwise.persistence.linear_export import scaling
 from rankwise.persistence.onnx_columns import add_table_features
-from rankwise.persistence.onnx_graph import NAN, ONE, ROWS, ZERO, OnnxGraph, Tensor
+from rankwise.persistence.onnx_graph import AXIS_1, NAN, ONE, ZERO, OnnxGraph, Tensor
 from rankwise.preprocessing.group_scaler import GroupScaler
 from rankwise.preprocessing.group_scaling import ROUNDING_EPSILONS
 from rankwise.preprocessing.hinge_features import HingeFeatures
@@ -50,13 +50,13 @@ def add_step(graph: OnnxGraph, step: BaseEstimator | str | None, items: Items) -
 def add_kernel(graph: OnnxGraph, kernel: Kernel, items: Array, x: Tensor) -> Tensor:
     """``k(x, items)`` for ``exp(-gamma ‖x - y‖²)`` and ``(gamma x·y + coef0)^degree``."""
     if kernel.function not in ("rbf", "poly", "polynomial"):
-        name = getattr(kernel.function, "__name__", kernel.function)
+        kernel_name = getattr(kernel.function, "__name__", kernel.function)
         raise ValueError(
-            f"the kernel {name!r} cannot be written to ONNX; train with kernel='linear', "
+            f"the kernel {kernel_name!r} cannot be written to ONNX; train with kernel='linear', "
             "'rbf' or 'poly'."
         )
     n_features = items.shape[1]
-    gamma = 1.0 / n_features
+    gamma = 1.0 / n_features  # the default of these kernels
     if kernel.gamma is not None:
         gamma = float(kernel.gamma)
     if kernel.function == "rbf":
@@ -73,12 +73,12 @@ def _add_squared_distances(graph: OnnxGraph, items: Array, x: Tensor) -> Tensor:
     center = items.mean(axis=0)
     centered_x = graph.add("Sub", x, center)
     centered_items = items - center
-    squared_norms_of_x = graph.add("ReduceSumSquare", centered_x, ROWS, keepdims=1)
+    squared_norms_of_x = graph.add("ReduceSumSquare", centered_x, AXIS_1, keepdims=1)
     squared_norms_of_items = (centered_items**2).sum(axis=1)
     cross_terms = graph.add("MatMul", centered_x, -2.0 * centered_items.T)
     sum_of_two_terms = graph.add("Add", cross_terms, squared_norms_of_x)
     squared_distances = graph.add("Add", sum_of_two_terms, squared_norms_of_items)
-    return graph.add("Max", squared_distances, ZERO)
+    return graph.add("Max", squared_distances, ZERO)  # rounding may give negative numbers
 
 
 def _add_scaler(graph: OnnxGraph, scaler: BaseEstimator, x: Tensor) -> Tensor:
@@ -98,8 +98,9 @@ def _add_group_scaler(graph: OnnxGraph, step: GroupScaler, x: Tensor) -> Tensor:
     scaled_over_all_items = x
     if hasattr(step, "standard_"):
         scaled_over_all_items = _add_scaler(graph, step.standard_, x)
-    scaled_in_groups = scaled_over_all_items
+    scaled_in_groups = scaled_over_all_items  # without groups all items are one list
     if step.needs_groups_:
+        # ArgMax is the position of the first 1 in each row: the first item of the group.
         # Subtract the first row of each group: the difference is exactly 0 in constant columns.
         first_row_of_group = graph.add("ArgMax", graph.same_group(), axis=1, keepdims=0)
         first_values = graph.add("Gather", x, first_row_of_group, axis=0)
@@ -137,9 +138,10 @@ def _scale_in_groups(
     # `shifted` is x minus any constant of the group; the constant cancels in `centered`.
     same_group = graph.same_group()
     if is_present is None:
-        n_values = graph.add("ReduceSum", same_group, ROWS, keepdims=1)
+        n_values = graph.add("ReduceSum", same_group, AXIS_1, keepdims=1)
     else:
-        n_values = graph.add("Max", graph.add("MatMul", same_group, is_present), ONE)
+        n_present = graph.add("MatMul", same_group, is_present)
+        n_values = graph.add("Max", n_present, ONE)  # no division by 0 if all are missing
 
     def group_mean(values: Tensor) -> Tensor:
         return graph.add("Div", graph.add("MatMul", same_group, values), n_values)
@@ -155,8 +157,10 @@ def _scale_in_groups(
     varies = graph.add("Greater", standard_deviation, rounding_error)
     divisor = graph.add("Where", varies, standard_deviation, ONE)
     factor = graph.add("Div", ONE, divisor)
-    numerator = centered if with_mean else x
-    scaled = graph.add("Mul", numerator, factor)
+    if with_mean:
+        scaled = graph.add("Mul", centered, factor)
+    else:
+        scaled = graph.add("Mul", x, factor)
     return graph.add("Where", varies, scaled, ZERO)  # 0 in columns that are constant in a group
 
 
@@ -165,7 +169,7 @@ def _add_tree_features(graph: OnnxGraph, step: TreeFeatures, x: Tensor) -> Tenso
     # The columns of x: numbers, then codes of categories (these two are the cells of the table),
     # then one-hot features of wide columns.
     n_columns = step.n_features_in_
-    n_one_hot = sum(step.sizes)
+    n_one_hot = sum(step.sizes)  # sizes: number of values of each wide column
     n_cells = n_columns - n_one_hot
     n_numbers = n_cells - step.n_codes
     features = [graph.take(x, range(n_cells))]
@@ -185,7 +189,7 @@ def _add_tree_features(graph: OnnxGraph, step: TreeFeatures, x: Tensor) -> Tenso
 
 def _coefficients_by_column(step: TreeFeatures) -> Array:
     """Matrix (n_values, n_columns) whose column k has the coefficients of the k-th category."""
-    n_columns = len(step.sizes)
+    n_columns = len(step.sizes)  # of categories with many values
     column_of_value = np.repeat(np.arange(n_columns), step.sizes)
     is_in_column = column_of_value[:, None] == np.arange(n_columns)  # (n_values, n_columns)
     return np.where(is_in_column, step.value_coef_[:, None], 0.0)
@@ -199,6 +203,7 @@ def _add_hinges(graph: OnnxGraph, step: HingeFeatures, x: Tensor) -> Tensor:
 
 
 def _add_nystroem(graph: OnnxGraph, step: Nystroem, x: Tensor) -> Tensor:
+    # The defaults are those of scikit-learn's polynomial kernel.
     degree = 3 if step.degree is None else step.degree
     coef0 = 1 if step.coef0 is None else step.coef0
     kernel = Kernel(step.kernel, step.gamma, degree, coef0)

@@ -69,7 +69,7 @@ def _read_table(values: object) -> ScoreTable:
         if labels.shape != (len(labels),) or len(set(labels.tolist())) != len(labels):
             raise ValueError("the labels of a board are not unique")
     n_models_of_task = np.sum(table.is_observed, axis=0)
-    are_comparable = n_tasks > 0 and bool((n_models_of_task > 1).all())
+    are_comparable = n_tasks > 0 and bool((n_models_of_task > 1).all())  # two models on each task
     if np.isinf(table.scores).any() or not are_comparable:
         raise ValueError("the scores of a board cannot be compared")
     has_score = table.is_observed.any(axis=1)

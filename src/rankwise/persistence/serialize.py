@@ -74,7 +74,7 @@ def to_json(value: object, arrays: list[AnyArray], path: str) -> Json:
         return {"slice": [value.start, value.stop, value.step]}
     if isinstance(value, Metric):
         return {"metric": str(value)}
-    if isinstance(value, COLLECTIONS) and type(value) in COLLECTIONS:
+    if isinstance(value, COLLECTIONS) and type(value) in COLLECTIONS:  # named tuples are records
         return _collection_to_json(value, arrays, path)
     return _object_to_json(value, arrays, path)
 
@@ -159,9 +159,9 @@ def _objects_to_json(array: AnyArray, arrays: list[AnyArray], path: str) -> dict
     if all(type(entry) is str for entry in array.flat):
         strings = array.astype(str)
         is_unchanged = (strings == array).all()  # NumPy drops zero characters at the end
-        if is_unchanged and strings.size <= MAX_STRINGS:
+        if is_unchanged and strings.size <= MAX_STRINGS:  # read back as Python's strings
             return {"words": _append_array(strings, arrays)}
-        if is_unchanged:
+        if is_unchanged:  # read back as NumPy's strings, which take less memory
             return {"array": _append_array(strings, arrays)}
     return {"objects": to_json(array.tolist(), arrays, path)}
 
@@ -193,6 +193,7 @@ def _is_saved_parameter(name: str, value: object) -> bool:
         return False
     if name not in FIT_PARAMETERS:
         return True
+    # A parameter of `fit` is saved if it is a plain value.
     if isinstance(value, Metric):
         return not value.is_custom
     is_plain_value = isinstance(value, (str, int, np.integer, list, tuple, np.ndarray))
@@ -336,7 +337,7 @@ def _record_from_json(record_class: type, fields: Json, arrays: Arrays) -> objec
     for name, content in json_object(fields).items():
         value = from_json(content, arrays)
         if name in schema:
-            value = schema[name].restore(value)
+            value = schema[name].restore(value)  # the member of an enumeration from its string
         values[name] = value
     check_values(record_class.__name__, schema, values)
     record = record_class(**values)

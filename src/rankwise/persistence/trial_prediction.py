@@ -104,11 +104,11 @@ def _split_steps(fitted_steps: list[BaseEstimator]) -> FittedSteps:
 def _make_trial_items(steps: FittedSteps, n_bytes: int) -> AnyArray | sp.csr_array:
     """Zeros, ones and random numbers; texts for a kernel that compares texts."""
     n_features = steps.n_features
-    n_stored_numbers = n_bytes // 8
+    n_stored_numbers = n_bytes // 8  # a model may have as many features as numbers in its file
     if n_features > max(MAX_SPARSE_COLUMNS, n_stored_numbers):
         raise ValueError(f"a model has {n_features:,} features, but the file has fewer numbers")
     if n_features > max(MAX_DENSE_FEATURES, n_stored_numbers):
-        return sp.csr_array((N_ITEMS, n_features))
+        return sp.csr_array((N_ITEMS, n_features))  # without entries, so that it takes no memory
     if _has_text_kernel(steps.first):
         texts = np.array(TRIAL_TEXTS, dtype=object)
         return texts[:, None].repeat(n_features, axis=1)
