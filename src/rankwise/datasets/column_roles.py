@@ -63,31 +63,42 @@ def choose_columns(
         If the names do not say which column is meant; the message lists them.
     """
     _check_names(table)
-    positions: dict[str, list[int]] = {}
+    positions_of_role: dict[str, list[int]] = {}
     for role, argument in arguments.items():
         columns = _columns_in_argument(role, argument)
         if role == "target" and not target_needed:
             columns = [column for column in columns if _may_exist(table, column)]
-        positions[role] = [position_of(table, column, role) for column in columns]
-    _refuse_columns_with_two_roles(table, positions)
-
-    # "auto" selects columns without another role; the column of times may be that of groups.
-    taken = {position for role in positions if role != "time" for position in positions[role]}
-    if arguments["target"] in ("auto", ["auto"]):
-        positions["target"] = _columns_with_usual_name(table, "target", TARGET_NAMES, taken)
-    if arguments["group"] in ("auto", ["auto"]):
-        positions["group"] = _columns_with_usual_name(table, "group", GROUP_NAMES, taken)
-    if arguments["target"] == "auto" and target_needed and not positions["target"]:
+        positions_of_role[role] = [position_of(table, column, role) for column in columns]
+    _refuse_columns_with_two_roles(table, positions_of_role)
+    _add_columns_with_usual_names(table, arguments, positions_of_role)
+    if arguments["target"] == "auto" and target_needed and not positions_of_role["target"]:
         problem = f"no column is called {', '.join(TARGET_NAMES[:-1])} or {TARGET_NAMES[-1]}."
         raise table.error(f"{problem} {_list_of_columns(table)}. Pass target= with the right one.")
 
-    features = positions.pop("features")
-    ignored = positions.pop("ignore")
+    features = positions_of_role.pop("features")
+    ignored = positions_of_role.pop("ignore")
     if arguments["features"] is None:
-        positions_with_role = {*ignored, *chain(*positions.values())}
+        positions_with_role = {*ignored, *chain(*positions_of_role.values())}
         features = _columns_without_role(table, positions_with_role)
-    roles = {role: columns for role, columns in positions.items() if columns}
+    roles = {role: columns for role, columns in positions_of_role.items() if columns}
     return roles, features
+
+
+def _add_columns_with_usual_names(
+    table: TableFile,
+    arguments: Mapping[str, ColumnArgument],
+    positions_of_role: dict[str, list[int]],
+) -> None:
+    """Add the target and the group to the roles, by their usual names, if they are "auto"."""
+    positions_with_role = set()
+    for role, positions in positions_of_role.items():
+        if role != "time":  # the column of times may also be that of groups
+            positions_with_role.update(positions)
+    for role, usual_names in {"target": TARGET_NAMES, "group": GROUP_NAMES}.items():
+        if arguments[role] in ("auto", ["auto"]):
+            positions_of_role[role] = _columns_with_usual_name(
+                table, role, usual_names, positions_with_role
+            )
 
 
 def _check_names(table: TableFile) -> None:
@@ -108,7 +119,10 @@ def _columns_in_argument(role: str, argument: ColumnArgument) -> list[Column]:
     """The columns that an argument names; "auto" names none."""
     if argument is None:
         return []
-    columns = [argument] if isinstance(argument, (str, int)) else list(argument)
+    if isinstance(argument, (str, int)):
+        columns = [argument]
+    else:
+        columns = list(argument)
     if role in ("target", "group") and columns == ["auto"]:
         return []
     return columns
@@ -171,12 +185,15 @@ def position_of(table: TableFile, column: Column, role: str, hint: str = "") -> 
     names = table.names
     if isinstance(column, str) and names.count(column) == 1:
         return names.index(column)
+    # True and False are integers in Python, but no positions.
     if not isinstance(column, (str, bool)) and 0 <= column < len(names):
         return int(column)
     if column in names:
         raise _repeated_name(table, str(column))
-    name = shown_value(column) if isinstance(column, str) else repr(column)
-    problem = f"there is no column {name} for the {role}{suggestion(column, names)}"
+    name_or_position = repr(column)
+    if isinstance(column, str):
+        name_or_position = shown_value(column)
+    problem = f"there is no column {name_or_position} for the {role}{suggestion(column, names)}"
     raise table.error(
         f"{problem} {_list_of_columns(table)}. Pass {role}= with the right one.{hint}"
     )
@@ -193,13 +210,13 @@ def _list_of_columns(table: TableFile) -> str:
 
 
 def _columns_with_usual_name(
-    table: TableFile, role: str, usual_names: Sequence[str], taken: set[int]
+    table: TableFile, role: str, usual_names: Sequence[str], positions_with_role: set[int]
 ) -> list[int]:
     """The column with one of the usual names that has no other role, or none."""
     positions = []
     for position, name in enumerate(table.names):
         plain_name = re.sub("[ _-]", "", name).lower()
-        if position not in taken and plain_name in usual_names:
+        if position not in positions_with_role and plain_name in usual_names:
             positions.append(position)
     if len(positions) > 1:
         candidates = ", ".join(shown_value(table.names[position]) for position in positions)

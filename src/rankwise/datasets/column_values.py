@@ -36,16 +36,16 @@ def distinct_cells(column: pa.ChunkedArray | Sequence[object]) -> tuple[Indices,
     """
     is_arrow = hasattr(column, "combine_chunks")
     if is_arrow:
-        value_codes, values = _encode_arrow_values(column)
+        value_code_of_row, values = _encode_arrow_values(column)
     else:
-        value_codes, values = _encode_values(column)
+        value_code_of_row, values = _encode_values(column)
 
     # Distinct values may have the same text, such as 7 and "7".
     text_of_value = [as_text(value) for value in values]
     texts = list(dict.fromkeys(text_of_value))
     code_of_text = {text: code for code, text in enumerate(texts)}
-    text_codes = np.array([code_of_text[text] for text in text_of_value], dtype=np.intp)
-    return text_codes[value_codes], texts
+    text_code_of_value = np.array([code_of_text[text] for text in text_of_value], dtype=np.intp)
+    return text_code_of_value[value_code_of_row], texts
 
 
 def _encode_values(values: Sequence[object]) -> tuple[Indices, list[object]]:
@@ -71,8 +71,8 @@ def _encode_arrow_values(column: pa.ChunkedArray) -> tuple[Indices, list[object]
 def label_column(column: pa.ChunkedArray) -> Labels:
     """Return one label per row: int64 if all are integers, else strings; "" if missing."""
     types = import_arrow().types
-    is_whole = types.is_integer(column.type) and not types.is_uint64(column.type)
-    if is_whole and not column.null_count:
+    fits_in_int64 = types.is_integer(column.type) and not types.is_uint64(column.type)
+    if fits_in_int64 and not column.null_count:
         labels: Labels = column.to_numpy().astype(np.int64, copy=False)
         return labels
     codes, texts = distinct_cells(column)
@@ -88,8 +88,11 @@ def joined_labels(columns: Sequence[pa.ChunkedArray]) -> pa.ChunkedArray:
         texts_of_column.append([texts[code].replace("/", "//") for code in codes])
     labels: list[str | None] = []
     for texts_of_row in zip(*texts_of_column, strict=True):
-        has_all_cells = all(texts_of_row)
-        labels.append(" / ".join(texts_of_row) if has_all_cells else None)
+        has_all_cells = all(texts_of_row)  # the text of a missing cell is empty
+        label = None
+        if has_all_cells:
+            label = " / ".join(texts_of_row)
+        labels.append(label)
     return import_arrow().chunked_array([labels])
 
 
@@ -171,8 +174,8 @@ def column_times(table: TableFile, column: pa.ChunkedArray) -> Array:
     time_codes = np.flatnonzero([text.lower() not in MISSING for text in texts])
     time_texts = [texts[code] for code in time_codes]
 
-    def error_at_first_row(number: int, problem: str) -> Exception:
-        first_row = int((codes == time_codes[number]).argmax())
+    def error_at_first_row(position: int, problem: str) -> Exception:  # position in time_texts
+        first_row = int((codes == time_codes[position]).argmax())
         return table.error(problem, first_row)
 
     day_of_text = np.full(len(texts), np.nan)

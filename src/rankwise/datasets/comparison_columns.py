@@ -154,8 +154,11 @@ def _find_columns_of_sides(
     if wins is not None:
         result_columns["wins"] = finder.positions(wins, "wins")
     if not result_columns:
-        role = "margin" if options.get("margin") else "outcome"
-        result_columns[role] = finder.position(_outcome_column(options), "outcome")
+        outcome_position = finder.position(_outcome_column(options), "outcome")
+        if options.get("margin"):  # the outcome is a number, the margin of the first side
+            result_columns["margin"] = outcome_position
+        else:
+            result_columns["outcome"] = outcome_position
     return ComparisonColumns(items, has_sides=True, **result_columns, **further_columns)
 
 
@@ -178,8 +181,9 @@ def _find_further_columns(finder: _ColumnFinder, options: PairColumns) -> dict[s
         positions["time"] = finder.position(time, "time")
     context = options.get("context")
     if context is not None:
-        context_columns = [context] if isinstance(context, (str, int)) else context
-        positions["context"] = finder.positions(context_columns, "context")
+        if isinstance(context, (str, int)):
+            context = [context]
+        positions["context"] = finder.positions(context, "context")
     team_weights = options.get("team_weights")
     if team_weights is not None:
         positions["team_weights"] = finder.positions(team_weights, "team_weights")

@@ -187,8 +187,8 @@ def read_rows(
         labels[columns.outcome] = _replace_words(table, labels[columns.outcome], outcome_words)
     if columns.magnitude is not None:
         magnitude = values[columns.magnitude]
-        needs_no_magnitude = _is_tie(columns, labels)
-        magnitude[np.isnan(magnitude) & needs_no_magnitude] = 0.0
+        is_tie = _is_tie(columns, labels)
+        magnitude[np.isnan(magnitude) & is_tie] = 0.0  # a tie needs no magnitude
 
     all_rows = ComparisonRows(table, columns, np.arange(n_rows), labels, values, teams)
     is_missing = _missing_cells(table, columns, labels, values)
@@ -213,7 +213,7 @@ def _are_words(table: TableFile, column: Any) -> bool:
     """Whether a column has strings of a frame; texts of a file may spell whole numbers."""
     if isinstance(column, list):
         return isinstance(column[0], str)
-    return isinstance(table, FrameTable)
+    return isinstance(table, FrameTable)  # Arrow columns of a frame are strings
 
 
 def _read_teams(
@@ -290,7 +290,7 @@ def _missing_cells(
         name = table.names[position]
         if position == columns.outcome:
             is_missing[name] = column.is_in(MISSING)
-        elif position not in can_be_empty:
+        elif position not in can_be_empty:  # a word such as "None" may be the name of an item
             is_missing[name] = column.is_in({""})
     for position, numbers in values.items():
         is_missing[table.names[position]] = np.isnan(numbers)

@@ -218,12 +218,13 @@ def _outcomes_of_numbers(numbers: set[float]) -> dict[float, int]:
 
 def _outcome_of_word(word: str) -> int | None:
     """Return the outcome that one word stands for, also as ``[[A]]`` or with "wins" behind it."""
-    without_brackets = re.sub(r"^\[\[(.+)\]\]$", r"\1", word).replace("-", "")
-    without_verb = re.sub(r"(?<=.)(wins?|won)$", "", without_brackets)  # "model_a wins"
+    without_brackets = re.sub(r"^\[\[(.+)\]\]$", r"\1", word)
+    without_hyphens = without_brackets.replace("-", "")  # "model-a"
+    without_verb = re.sub(r"(?<=.)(wins?|won)$", "", without_hyphens)  # "model_a wins"
     noun_and_mark = _NUMBERED_SIDE.fullmatch(without_verb)  # such as "model" and "a"
     if noun_and_mark:
         return _SIDE_OF_MARK[noun_and_mark[2]]
-    for spelling in (word, without_brackets, without_verb):
+    for spelling in (word, without_hyphens, without_verb):
         if spelling in _OUTCOME_OF_WORD:
             return _OUTCOME_OF_WORD[spelling]
     return None

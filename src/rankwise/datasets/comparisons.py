@@ -244,8 +244,8 @@ def pairs_from_table(table: TableFile, columns: PairColumns) -> PairData:
 
 def _pairs_of_winners(rows: ComparisonRows, times: NDArray[Any] | None) -> PairData:
     """Comparisons from a column of winners and a column of losers."""
-    winner_is_first = np.ones(len(rows))
-    return _pair_data(rows, times, _outcome_with_magnitude(rows, winner_is_first))
+    winning_side = np.ones(len(rows))  # 1: the first item, which is the winner
+    return _pair_data(rows, times, _outcome_with_magnitude(rows, winning_side))
 
 
 def _pairs_of_sides(
@@ -284,14 +284,16 @@ def _pairs_of_rankings(
         place=table.place,
         weight=rows.weight()[table.first_row],
     )
-    if unlisted_are_last:
+    if unlisted_are_last:  # without a place, they are below all items with a place
         rankings = rankings.with_all_items(len(labels))
 
     pairs = rankings.pairs
     row_of_pair = table.first_row[pairs.ranking]
     fields_of_pairs: dict[str, Any] = {}
     for name, values in _groups_judges_clusters_times(rows, times).items():
-        fields_of_pairs[name] = None if values is None else values[row_of_pair]
+        fields_of_pairs[name] = None
+        if values is not None:
+            fields_of_pairs[name] = values[row_of_pair]
     if fields_of_pairs["clusters"] is None and fields_of_pairs["judges"] is None:
         fields_of_pairs["clusters"] = pairs.ranking  # pairs of one ranking are dependent
     return PairData(
@@ -331,6 +333,7 @@ def _sides_with_one_item(rows: ComparisonRows) -> Sides:
     first, second = rows.items()
     problem = "{} is compared with itself. Leave out the row."
     rows.refuse(first.codes == second.codes, problem, first)
+    # Both columns have the same texts, so that one array has the labels of both.
     labels, position_of_text = np.unique(first.distinct_labels(), return_inverse=True)
     return Sides(
         first=first.expand_to_rows(position_of_text).astype(np.intp),
@@ -385,8 +388,9 @@ def _covariates(rows: ComparisonRows) -> dict[str, NDArray[Any]]:
     for position in rows.columns.covariates:
         cells = rows.labels[position]
         numbers = [finite_number(text) for text in cells.texts]
-        are_numbers = None not in numbers
-        value_of_text: Any = np.array(numbers, np.float64) if are_numbers else cells.texts
+        value_of_text: Any = cells.texts
+        if None not in numbers:
+            value_of_text = np.array(numbers, np.float64)
         covariates[rows.table.names[position]] = cells.expand_to_rows(value_of_text)
     for first, second in rows.columns.differences:
         name = " − ".join(rows.names((first, second)))
@@ -531,7 +535,8 @@ def _refuse_words(rows: ComparisonRows, outcome: Labels, unknown_codes: Indices)
 
 def _pairs_of_win_counts(rows: ComparisonRows, times: NDArray[Any] | None) -> PairData:
     """As many comparisons for each row as its numbers of wins and ties."""
-    first_side_wins = _outcome_with_magnitude(rows, np.ones(len(rows)))
+    # This checks the columns of ties and magnitudes; the outcomes are replaced at the end.
+    first_side_wins = _outcome_with_magnitude(rows, winning_side=np.ones(len(rows)))
     one_pair_per_row = _pair_data(rows, times, first_side_wins)
     # (n_rows, n_outcomes): wins of the first side, wins of the second side, ties
     counts = np.column_stack([rows.values[position] for position in rows.columns.wins])
@@ -642,8 +647,10 @@ def _places(rows: ComparisonRows, cells: Labels) -> Array:
     """Places as numbers, inf for items without a place."""
     place_of_text: list[float | None] = []
     for text in cells.texts:
-        is_unplaced = text.lower() in comparison_words.UNPLACED
-        place_of_text.append(np.inf if is_unplaced else finite_number(text))
+        if text.lower() in comparison_words.UNPLACED:
+            place_of_text.append(np.inf)
+        else:
+            place_of_text.append(finite_number(text))
     rows.refuse(
         cells.expand_to_rows([place is None or place <= 0 for place in place_of_text]),
         "the place is {}, expected a number from 1, or nothing, DNF, DSQ, … for an item that took "

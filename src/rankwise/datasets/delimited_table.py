@@ -152,7 +152,8 @@ class DelimitedTable(TableFile):
                 n_columns[mark] = len(self._split_header(mark))
                 if n_columns[mark] == self._n_cells_in_first_row(mark):
                     n_columns_as_in_first_row[mark] = n_columns[mark]
-        n_columns = n_columns_as_in_first_row or n_columns
+        if n_columns_as_in_first_row:
+            n_columns = n_columns_as_in_first_row
         most_columns = max(n_columns.values(), default=1)
         if most_columns == 1:  # one column, or an unknown delimiter
             return ","
@@ -235,6 +236,7 @@ class DelimitedTable(TableFile):
         Columns are parsed once: a later call returns the same columns, or infers the type of a
         column that was parsed as text.
         """
+        # Without requested columns the first one is parsed, which shows the number of rows.
         positions = list(dict.fromkeys([*text_columns, *typed_columns])) or [0]
         # `_parsed` has columns by position and by whether they are text: a column may be parsed
         # as text, and with the type that its values show.

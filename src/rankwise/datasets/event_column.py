@@ -42,7 +42,8 @@ def read_events(
     words = [as_text(cell).strip().lower() for cell in column.to_pylist()]
     is_observed = np.array([word in OBSERVED for word in words])
     is_censored = np.array([word in CENSORED for word in words])
-    is_bad = ~is_observed & ~is_censored & ~np.isnan(time)
+    has_time = ~np.isnan(time)  # an item without a time was not followed, and needs no event
+    is_bad = ~is_observed & ~is_censored & has_time
     if is_bad.any():
         row = int(is_bad.argmax())
         raise table.error(

@@ -111,6 +111,7 @@ def _decompressed(file: BufferedReader, path: str, error: type[DataFileError]) -
     first_bytes = file.peek(10)[:10]
     if first_bytes.startswith(b"\x1f\x8b"):
         return gzip.GzipFile(fileobj=file)
+    # The fourth byte of bzip2 is a level; after it a block begins, or an empty stream ends.
     if first_bytes.startswith(b"BZh") and first_bytes[4:] in (b"1AY&SY", b"\x17rE8P\x90"):
         return bz2.BZ2File(file)
     if first_bytes.startswith(b"\xfd7zXZ\x00"):
@@ -192,8 +193,10 @@ def check_writable(name: str) -> str:
     if not os.path.isdir(folder):
         problem = f"the folder {folder} does not exist; create it first"
         raise FileNotFoundError(errno.ENOENT, problem, name)
-    needs_permission = target if os.path.exists(target) else folder
-    if not os.access(needs_permission, os.W_OK):
+    path_to_change = folder  # a new file changes its folder
+    if os.path.exists(target):
+        path_to_change = target
+    if not os.access(path_to_change, os.W_OK):
         problem = "no permission to write there; choose another file or folder"
         raise PermissionError(errno.EACCES, problem, name)
     return target

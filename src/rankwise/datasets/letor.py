@@ -265,7 +265,9 @@ class _LetorReader:
             pending_codes = np.concatenate([block.group_codes for block in pending])
             end_of_chunk = _end_of_chunk(pending_codes, n_rows)
             while end_of_chunk > 0:
-                all_pending = _concatenate(pending) if len(pending) > 1 else pending[0]
+                all_pending = pending[0]
+                if len(pending) > 1:
+                    all_pending = _concatenate(pending)
                 chunk, other_rows = all_pending.split(end_of_chunk)
                 data = self._ranking_data(chunk, groups)
                 self.sparse = hasattr(data.X, "toarray")  # all chunks are like the first
@@ -414,6 +416,7 @@ def _matrix(rows: Rows, n_columns: int | None, sparse: bool | str) -> Numbers | 
         n_columns = int(rows.columns.max(initial=-1)) + 1
     if sparse == "auto":
         sparse = n_values < _MIN_DENSE_SHARE * n_rows * n_columns
+    # The columns of a row increase, so that a row with all features has them in order.
     rows_have_all_features = n_values == n_rows * n_columns
     if rows_have_all_features and not sparse:
         return rows.values.reshape(n_rows, n_columns)
@@ -434,7 +437,7 @@ def _end_of_chunk(group_codes: Indices, n_rows: int) -> int:
         return n_rows
     # the first group that starts after n_rows rows or more starts the next chunk
     starts_group = group_codes[1:] != group_codes[:-1]  # of each row but the first
-    starts_after_n_rows = np.flatnonzero(starts_group[n_rows - 1 :])
+    starts_after_n_rows = np.flatnonzero(starts_group[n_rows - 1 :])  # counted from row n_rows
     if len(starts_after_n_rows) == 0:
         return 0
     return n_rows + int(starts_after_n_rows[0])

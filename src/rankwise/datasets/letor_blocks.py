@@ -80,7 +80,7 @@ def parse_blocks(
     for first_line, text in line_blocks(path):
         parsed = ParsedRows(*read_rows(text, zero_based, max_columns, largest_value))
         yield Block(path, text, first_line, parsed)
-        if parsed.n_bytes_read < len(text):
+        if parsed.n_bytes_read < len(text):  # the line after these bytes cannot be read
             start = parsed.n_bytes_read
             line_number = first_line + text.count(b"\n", 0, start)
             line = text[start : text.index(b"\n", start)]
@@ -90,7 +90,9 @@ def parse_blocks(
 
 def _describe_problem(line: bytes, max_columns: int, zero_based: bool) -> str:
     """Describe what is wrong with a line."""
-    first_id = 0 if zero_based else 1
+    first_id = 1
+    if zero_based:
+        first_id = 0
     last_id = first_id + max_columns - 1
     if b" 0:" in line and not zero_based:
         return (

@@ -39,13 +39,19 @@ class QidGroups:
             problem = self._describe_problem(qid)
             if problem:
                 raise LetorFormatError(block.path, block.line_of_row(row), problem)
-            if qid is not None and qid not in self._code_of_qid:
-                self._code_of_qid[qid] = len(self._qids)
-                self._qids.append(qid)
-            code_of_run[run] = -1 if qid is None else self._code_of_qid[qid]
+            code_of_run[run] = self._code(qid)
             self._previous_qid = qid
         n_rows_of_run = np.diff(starts, append=block.n_rows)
         return np.repeat(code_of_run, n_rows_of_run)
+
+    def _code(self, qid: bytes | None) -> int:
+        """Return the code of a qid, which is added if it is new; −1 without qid."""
+        if qid is None:
+            return -1
+        if qid not in self._code_of_qid:
+            self._code_of_qid[qid] = len(self._qids)
+            self._qids.append(qid)
+        return self._code_of_qid[qid]
 
     def _describe_problem(self, qid: bytes | None) -> str:
         """Describe the problem of the qid of the next row; an empty text if there is none."""

@@ -137,13 +137,17 @@ def _qid_word(label: object) -> str:
 
 def _comment_text(comment: object, row: int) -> str:
     """Return `` # comment``, or nothing without a comment."""
-    text = "" if comment is None else str(comment).strip()
+    text = ""
+    if comment is not None:
+        text = str(comment).strip()
     if any(mark in text for mark in "\n\r\0"):
         raise ValueError(
             f"ids[{row}] is {shown_value(text)}; remove the line breaks and zero bytes, because a "
             "comment is part of one line."
         )
-    return f" # {text}" if text else ""
+    if not text:
+        return ""
+    return f" # {text}"
 
 
 def _shortest_text(value: float) -> str:

@@ -117,7 +117,9 @@ def _cell_error(
     name = shown_value(table.names[position])
     problem = f"the {role}, column {name}, is {shown_value(text)}, expected a finite number."
     remedy = _REMEDY.get(role, "")
-    words_of_target = _quoted_words(column) if role == "target" else []
+    words_of_target: list[str] = []
+    if role == "target":
+        words_of_target = _quoted_words(column)
     if words_of_target:
         remedy = (
             "Pass the order of the words with the worst first, such as "
@@ -205,17 +207,17 @@ def _parse_formatted(
     arrow = import_arrow()
     compute = import_arrow("pyarrow.compute")
     separator = f"['\\s\xa0\u202f{thousands}]"
-    parts = compute.extract_regex(cells, _formatted_number_pattern(decimal, separator))
-    sign = compute.struct_field(parts, "sign")
-    prefix = compute.struct_field(parts, "prefix")
-    digits = compute.struct_field(parts, "digits")
-    suffix = compute.struct_field(parts, "suffix")
+    # One struct for each cell; it is null if the cell is not a number.
+    matches = compute.extract_regex(cells, _formatted_number_pattern(decimal, separator))
+    sign = compute.struct_field(matches, "sign")
+    prefix = compute.struct_field(matches, "prefix")
+    digits = compute.struct_field(matches, "digits")
+    suffix = compute.struct_field(matches, "suffix")
 
-    # All cells that are not missing must be numbers with the unit of the first one. The parts of
-    # a cell that is not a number are null.
+    # All cells that are not missing must be numbers with the unit of the first one.
     units = compute.binary_join_element_wise(prefix, suffix, "")
     first_unit = next((unit for unit in units.to_pylist() if unit is not None), "")
-    has_other_unit = compute.not_equal(compute.fill_null(units, "?"), first_unit)
+    has_other_unit = compute.not_equal(compute.fill_null(units, "?"), first_unit)  # "?" is no unit
     is_invalid = compute.and_(has_other_unit, compute.is_valid(cells))
     if compute.any(is_invalid).as_py():
         return None, compute.index(is_invalid, True).as_py()
@@ -224,8 +226,10 @@ def _parse_formatted(
     magnitudes = compute.replace_substring(without_separators, decimal, ".").cast(arrow.float64())
     is_negative = compute.equal(sign, "-")
     numbers = compute.if_else(is_negative, compute.negate(magnitudes), magnitudes)
-    is_percentage = "%" in first_unit
-    return compute.divide(numbers, 100.0 if is_percentage else 1.0), None
+    divisor = 1.0
+    if "%" in first_unit:
+        divisor = 100.0
+    return compute.divide(numbers, divisor), None
 
 
 def _formatted_number_pattern(decimal: str, separator: str) -> str:

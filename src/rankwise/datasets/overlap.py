@@ -96,7 +96,8 @@ def share_seen(
     excess = share_in_training - duplicate_share
     if excess <= 0 or excess < STANDARD_ERRORS * standard_error:
         return 0.0
-    # share_in_training = share + (1 − share) · duplicate_share, solved for the share
+    # share_in_training = share + (1 − share) · duplicate_share, solved for the share. The excess is
+    # positive, so the duplicate share is below 1.
     return excess / (1 - duplicate_share)
 
 
@@ -104,7 +105,9 @@ def describe_overlap(share: float, model: str, rows: str = "items") -> str:
     """Return a warning about evaluation on training rows; an empty text if the rows are new."""
     if share < MIN_SHARE_TO_REPORT:
         return ""
-    quantity = "all" if share > 0.99 else f"about {share:.0%}"
+    quantity = f"about {share:.0%}"
+    if share > 0.99:
+        quantity = "all"
     return (
         f"{model} was trained on {quantity} of these {rows}, so these metrics are optimistic; "
         f"evaluate on unseen {rows}, or by cross-validation"
@@ -145,7 +148,9 @@ def _hash_sums_of_matrix(X: Array | csr_matrix) -> Hashes:
     for start in range(0, n_rows, _BLOCK_ROWS):
         rows = slice(start, start + _BLOCK_ROWS)
         block: csr_matrix = X[rows]
-        cells: Array = block.toarray() if issparse(block) else block
+        cells: Array = block
+        if issparse(block):
+            cells = block.toarray()
         sums[rows] = _mix_bits(_bits_of_floats(cells)) @ factor_of_column
     return sums
 

@@ -108,7 +108,7 @@ class Rankings:
                 "ignored."
             )
         rows_by_ranking = np.argsort(self.ranking, kind="stable")
-        start_of_ranking = np.cumsum(n_items_of_ranking) - n_items_of_ranking
+        start_of_ranking = np.cumsum(n_items_of_ranking) - n_items_of_ranking  # in rows_by_ranking
         blocks = []  # one for all rankings with the same number of items
         for n_items in np.unique(n_items_of_ranking[n_items_of_ranking > 1]):
             rankings = np.flatnonzero(n_items_of_ranking == n_items)
@@ -214,7 +214,9 @@ class PairData:
     @property
     def n_sides(self) -> int:
         """Number of teams, or of items without teams."""
-        return self.n_items if self.teams is None else self.teams.n_teams
+        if self.teams is None:
+            return self.n_items
+        return self.teams.n_teams
 
     @property
     def n_pairs(self) -> int:
@@ -399,8 +401,8 @@ def validate_columns(options: PairColumns) -> PairColumns:
             f"the winner won, pass magnitude={margin!r}."
         )
     check_option("unlisted", options.get("unlisted", "absent"), ("absent", "last"))
-    for name, (least, most) in N_COLUMNS.items():
-        _check_n_columns(name, options.get(name), least, most)
+    for name, (min_columns, max_columns) in N_COLUMNS.items():
+        _check_n_columns(name, options.get(name), min_columns, max_columns)
     _check_ways_to_name_winner(options)
     separator = options.get("team_separator")
     if separator is not None and (not isinstance(separator, str) or not separator):
@@ -427,11 +429,13 @@ def _check_ways_to_name_winner(options: PairColumns) -> None:
         raise ValueError(f"{' and '.join(passed)} exclude each other; pass one of them.")
 
 
-def _check_n_columns(name: str, columns: Any, least: int, most: int) -> None:
+def _check_n_columns(name: str, columns: Any, min_columns: int, max_columns: int) -> None:
     if columns is None:
         return
-    if isinstance(columns, (str, int)) or not least <= len(columns) <= most:
-        expected = "two columns" if most == 2 else "columns"
+    if isinstance(columns, (str, int)) or not min_columns <= len(columns) <= max_columns:
+        expected = "columns"
+        if max_columns == 2:
+            expected = "two columns"
         raise ValueError(f"{name} is {columns!r}; pass a list of {expected}.")
 
 
@@ -488,9 +492,9 @@ def _columns_with_usual_names(
     """The columns of each tuple of usual names of which each is the name of exactly one column."""
     plain_names = [_plain_name(name) for name in names]
     columns = []
-    for usual in usual_names:
-        if all(plain_names.count(name) == 1 for name in usual):
-            columns.append([names[plain_names.index(name)] for name in usual])
+    for names_of_columns in usual_names:  # such as ("home", "away")
+        if all(plain_names.count(name) == 1 for name in names_of_columns):
+            columns.append([names[plain_names.index(name)] for name in names_of_columns])
     return columns
 
 
@@ -509,8 +513,9 @@ def columns_of_ranking_lists(rankings: Sequence[Any]) -> dict[str, list[Any]]:
             )
         place = 1
         for entry in ranking:
-            shares_place = isinstance(entry, (tuple, list, set, frozenset))
-            items = list(entry) if shares_place else [entry]
+            items = [entry]
+            if isinstance(entry, (tuple, list, set, frozenset)):  # its items share a place
+                items = list(entry)
             columns["item"] += items
             columns["place"] += [place] * len(items)
             columns["ranking"] += [number] * len(items)

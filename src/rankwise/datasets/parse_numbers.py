@@ -156,7 +156,9 @@ def parse_quantity(text: str, format: NumberFormat) -> float:
         return math.nan
     if _unit(match) != (format.prefix, format.suffix):
         return math.nan
-    thousands_mark = "," if format.decimal == "." else "."
+    thousands_mark = "."
+    if format.decimal == ".":
+        thousands_mark = ","
     thousands_separator = rf"[{_BLANKS}{thousands_mark}]"
     whole_part = rf"(?:\d+|\d{{1,3}}(?:{thousands_separator}\d{{3}})+)"
     fraction = rf"(?:{re.escape(format.decimal)}\d+)?"

@@ -83,8 +83,11 @@ def _labels_of_alternatives(lines: Sequence[tuple[int, str]]) -> dict[str, str]:
     n_occurrences = Counter(name_of_number.values())
     labels = {}
     for number, name in name_of_number.items():
-        is_unique = n_occurrences[name] == 1 and name
-        labels[number] = name if is_unique else f"{name} ({number})".strip()
+        is_unique = n_occurrences[name] == 1 and name != ""
+        if is_unique:
+            labels[number] = name
+        else:
+            labels[number] = f"{name} ({number})".strip()
     return labels
 
 

@@ -83,14 +83,20 @@ class RankingData(NamedTuple):
         RankingData
             The data of the rows.
         """
-        is_table = hasattr(self.X, "column_names")
+        if hasattr(self.X, "column_names"):
+            features_of_rows = self.X.take(rows)
+        else:
+            features_of_rows = self.X[rows]
+        rows_in_file = rows
+        if self.rows is not None:  # some rows of the file were dropped before
+            rows_in_file = self.rows[rows]
         return self._replace(
-            X=self.X.take(rows) if is_table else self.X[rows],
+            X=features_of_rows,
             y=_take_rows(self.y, rows),
             groups=_take_rows(self.groups, rows),
             ids=_take_rows(self.ids, rows),
             weight=_take_rows(self.weight, rows),
-            rows=rows if self.rows is None else self.rows[rows],
+            rows=rows_in_file,
             time=_take_rows(self.time, rows),
             event=_take_rows(self.event, rows),
         )

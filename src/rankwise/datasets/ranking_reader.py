@@ -355,7 +355,7 @@ def _add_roles(
     group_column: pa.ChunkedArray | None = None
     if "group" in positions_of_role:
         group_columns = [columns[position] for position in positions_of_role["group"]]
-        group_column = group_columns[0] if len(group_columns) == 1 else joined_labels(group_columns)
+        group_column = _join_group_columns(group_columns)
         groups = label_column(group_column)
         data = data._replace(groups=groups)
         is_missing["group"] = _is_empty(groups)
@@ -396,6 +396,13 @@ def _add_target(
         return data._replace(y=y)
     (position,) = positions_of_role["event"]
     return data._replace(y=y, event=read_events(table, position, columns[position], time=y))
+
+
+def _join_group_columns(group_columns: Sequence[pa.ChunkedArray]) -> pa.ChunkedArray:
+    """Return the only column, or one label for each combination of cells of several columns."""
+    if len(group_columns) == 1:
+        return group_columns[0]
+    return joined_labels(group_columns)
 
 
 def _is_empty(labels: Labels) -> Mask:

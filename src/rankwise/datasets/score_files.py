@@ -114,8 +114,10 @@ def read_scores(path: PathLike) -> Array:
 def _as_scores(scores: ArrayLike, gaps: bool = False) -> Numbers:
     """Return the scores as float64, or as int64 if they are integers (ranks)."""
     numbers: Numbers = np.asarray(as_array(scores))
-    is_integer = numbers.dtype.kind in "iu"
-    numbers = numbers.astype(np.int64 if is_integer else np.float64)
+    if numbers.dtype.kind in "iu":
+        numbers = numbers.astype(np.int64)
+    else:
+        numbers = numbers.astype(np.float64)
     if numbers.ndim != 1:
         raise ValueError(f"scores has the shape {numbers.shape}; pass one score per row.")
     is_invalid = np.isinf(numbers)
@@ -177,7 +179,11 @@ def write_table_with_scores(
     c,2,-1.0
     <BLANKLINE>
     """
-    scores_of_column = scores if isinstance(scores, Mapping) else {column: scores}
+    scores_of_column: Mapping[str, ArrayLike]
+    if isinstance(scores, Mapping):
+        scores_of_column = scores
+    else:
+        scores_of_column = {column: scores}
     new_columns = {name: _as_scores(values, gaps=True) for name, values in scores_of_column.items()}
     if isinstance(source, TableFile):
         table = source
@@ -186,7 +192,9 @@ def write_table_with_scores(
     _check_suffix_of_copy(table, os.fspath(path))
     n_rows = table.n_rows()
     _check_new_columns(table, new_columns, n_rows)
-    row_order = np.arange(n_rows) if order is None else np.asarray(order)
+    row_order = np.arange(n_rows)
+    if order is not None:
+        row_order = np.asarray(order)
     with replace_file(path) as stream:
         if isinstance(table, DelimitedTable):
             _write_text(stream, table, new_columns, row_order)

@@ -75,7 +75,9 @@ class TableFile(ABC):
 
     def error(self, problem: str, row: int | None = None) -> Exception:
         """Return the error to raise about a row, or about the column names if `row` is None."""
-        line = self.line if row is None else self.line_of_row(row)
+        line = self.line
+        if row is not None:
+            line = self.line_of_row(row)
         return TableFormatError(self.path, line, problem)
 
 
@@ -115,6 +117,7 @@ class ArrowTable(TableFile):
         self, text_columns: Sequence[int], typed_columns: Sequence[int]
     ) -> dict[int, pa.ChunkedArray]:
         """See `TableFile`; columns of types with few functions in Arrow are converted."""
+        # Without requested columns the first one is read, which shows the number of rows.
         positions = list(dict.fromkeys([*text_columns, *typed_columns])) or [0]
         names = [self.names[position] for position in positions]
         arrow = import_arrow()
@@ -169,7 +172,10 @@ class FrameTable(TableFile):
             strings = None
             if position not in typed_columns:
                 strings = arrow_strings(column)
-            columns[position] = _as_list(column) if strings is None else strings
+            if strings is None:
+                columns[position] = _as_list(column)
+            else:
+                columns[position] = strings
         return columns
 
     def n_rows(self) -> int:
@@ -178,7 +184,9 @@ class FrameTable(TableFile):
 
     def error(self, problem: str, row: int | None = None) -> Exception:
         """A ValueError that names the row."""
-        subject = self.path if row is None else f"row {row} of {self.path}"
+        subject = self.path
+        if row is not None:
+            subject = f"row {row} of {self.path}"
         return ValueError(f"{subject}: {problem}")
 
 
@@ -236,7 +244,9 @@ def _read_json(path: str, content: bytes) -> pa.Table:
         options = reader.ReadOptions(block_size=one_block(content))
         return reader.read_json(io.BytesIO(content), options)
     except ValueError as error:  # of JSON, of UTF-8, or of Arrow
-        line = error.lineno if isinstance(error, json.JSONDecodeError) else None
+        line = None
+        if isinstance(error, json.JSONDecodeError):
+            line = error.lineno
         problem = f"expected objects with the same types, in an array or one a line: {error}."
         raise TableFormatError(path, line, problem) from None
 

@@ -66,19 +66,29 @@ def _parse_date(text: str) -> np.datetime64 | None:
         return None
 
 
-def as_times(values: Any, n: int, what: str = "comparison") -> NDArray[Any]:
-    """Return one time for each of n comparisons or rows, from dates, numbers or texts."""
+def as_times(values: Any, n_times: int, unit: str = "comparison") -> NDArray[Any]:
+    """Return one time for each of some comparisons or rows, from dates, numbers or texts.
+
+    Parameters
+    ----------
+    values : array-like of shape (n_times,)
+        The times.
+    n_times : int
+        Number of comparisons or rows.
+    unit : str, default="comparison"
+        What has a time, for messages.
+    """
     array = np.asarray(values)
-    if array.shape != (n,):
+    if array.shape != (n_times,):
         raise ValueError(
-            f"time has shape {array.shape}, but there are {n} {what}s; pass one for each."
+            f"time has shape {array.shape}, but there are {n_times} {unit}s; pass one for each."
         )
     if array.dtype.kind == "M" and not np.isnat(array).any():
         return array.astype("datetime64[s]")
     if array.dtype.kind in "iuf" and np.isfinite(array).all():
         return array.astype(np.float64)
     texts = [as_text(value) for value in array.tolist()]
-    return read_times(texts, lambda k, problem: ValueError(f"{what} {k}: {problem}"))
+    return read_times(texts, lambda k, problem: ValueError(f"{unit} {k}: {problem}"))
 
 
 def in_days(times: NDArray[Any]) -> Array:

@@ -95,7 +95,9 @@ class TrecRun(NamedTuple):
         {'q1': {'a': 2}}
         """
         is_run = bool((~np.isnan(self.score)).any())
-        numbers = self.score if is_run else self.relevance
+        numbers = self.relevance
+        if is_run:
+            numbers = self.score
         documents_of_query: dict[str, dict[str, float]] = {}
         for query, document, number in zip(
             self.query.tolist(), self.document.tolist(), numbers.tolist(), strict=True
@@ -151,8 +153,8 @@ class TrecRun(NamedTuple):
         """
         check_option("missing_queries", missing_queries, ("zero", "skip"))
         # A row is a pair (query, document); negative grades count as 0.
-        judged_rows = zip(qrels.query.tolist(), qrels.document.tolist(), strict=True)
         grades = np.maximum(qrels.relevance, 0.0)
+        judged_rows = _pairs_of_names(qrels.query, qrels.document)
         grade_of_row = dict(zip(judged_rows, grades.tolist(), strict=True))
         judged_queries = set(qrels.query.tolist())
         run_queries = set(self.query.tolist())
@@ -164,16 +166,15 @@ class TrecRun(NamedTuple):
             missing_queries,
         )
 
-        has_judgments = np.isin(self.query, qrels.query)
+        has_judgments = np.isin(self.query, qrels.query)  # other queries are left out
         score = self.score[has_judgments]
-        queries_of_rows = self.query[has_judgments].tolist()
-        documents_of_rows = self.document[has_judgments].tolist()
-        run_rows = list(zip(queries_of_rows, documents_of_rows, strict=True))
+        run_rows = _pairs_of_names(self.query[has_judgments], self.document[has_judgments])
         evaluated_queries = judged_queries
         if missing_queries == "skip":
             evaluated_queries = judged_queries & run_queries
             queries_without_documents = []
-        # Queries that the run lacks get documents without a name, which are not relevant.
+        # Queries that the run lacks get documents without a name, which are not relevant, in front
+        # of the relevant ones and as many as in the longest list: metrics with a cut-off are 0.
         n_unknown = max(SHORTEST_UNKNOWN, _length_of_longest_list(self.query[has_judgments]))
         unknown_rows = []
         for query in queries_without_documents:
@@ -182,7 +183,7 @@ class TrecRun(NamedTuple):
         relevant_rows_not_in_run = _relevant_rows(grade_of_row, evaluated_queries, set(run_rows))
 
         all_rows = [*run_rows, *unknown_rows, *relevant_rows_not_in_run]
-        lowest_score = score.min(initial=0.0)
+        lowest_score = score.min(initial=0.0)  # at most 0
         return TrecRun(
             query=np.array([query for query, _ in all_rows], dtype=np.str_),
             document=np.array([document for _, document in all_rows], dtype=np.str_),
@@ -195,6 +196,11 @@ class TrecRun(NamedTuple):
             ),
             relevance=np.array([grade_of_row.get(row, np.nan) for row in all_rows], np.float64),
         )
+
+
+def _pairs_of_names(query: NDArray[Any], document: NDArray[Any]) -> list[tuple[str, str]]:
+    """Pairs (query, document) of the rows."""
+    return list(zip(query.tolist(), document.tolist(), strict=True))
 
 
 def _relevant_rows(
@@ -355,11 +361,11 @@ def write_trec_run(
     documents = _writable_names(path, document, len(scores))
     _refuse_infinite(path, scores)
     groups = encode_groups(queries, len(scores))
-    best_first = np.lexsort((-scores, groups.codes))  # by query
-    start_of_group = np.cumsum(groups.sizes) - groups.sizes
-    position_in_group = np.arange(len(scores)) - np.repeat(start_of_group, groups.sizes)
+    sorted_rows = np.lexsort((-scores, groups.codes))  # by query, the best document first
+    start_of_group = np.cumsum(groups.sizes) - groups.sizes  # in sorted_rows
+    ranks = 1 + np.arange(len(scores)) - np.repeat(start_of_group, groups.sizes)
     lines = []
-    for row, rank in zip(best_first, 1 + position_in_group, strict=True):
+    for row, rank in zip(sorted_rows, ranks, strict=True):
         lines.append(f"{queries[row]} Q0 {documents[row]} {rank} {float(scores[row])!r} {tag}\n")
     with replace_file(path) as stream:
         stream.write("".join(lines).encode())
@@ -422,7 +428,7 @@ def _read_columns(
             if number is None:
                 problem = f"{line[:60]!r} is not of TREC's format: {', '.join(fields)}."
                 raise TableFormatError(str(path), line_number, problem)
-            query = cells[0]
+            query = cells[0]  # the first and the third field of runs and of qrels
             document = cells[2]
             if (query, document) in number_of_row:
                 problem = f"document {document!r} occurs twice for query {query!r}; keep one."

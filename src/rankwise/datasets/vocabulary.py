@@ -62,7 +62,10 @@ def finite_number(token: str | bytes) -> float | None:
     except ValueError:
         return None
     # Python reads 1_000 as a number, other programs do not.
-    has_underscore = "_" in token if isinstance(token, str) else b"_" in token
+    if isinstance(token, str):
+        has_underscore = "_" in token
+    else:
+        has_underscore = b"_" in token
     if has_underscore or not math.isfinite(value):
         return None
     return value
@@ -115,4 +118,5 @@ def as_text(value: object) -> str:
 
 def is_gap(value: object) -> bool:
     """Whether a value is None, NaN, or the missing value of pandas."""
+    # Only NaN differs from itself.
     return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
