@@ -182,7 +182,7 @@ def pairs_from_frame(frame: Any, **columns: Unpack[PairColumns]) -> PairData:
     values_of_column: Mapping[str, Any] | None
     if isinstance(frame, (list, tuple)) and names_no_columns:
         values_of_column = columns_of_ranking_lists(frame)
-        columns = {**columns, "ranking": "ranking"}
+        columns = {**columns, "ranking": "ranking"}  # the names of its columns are the defaults
     elif isinstance(frame, Mapping):
         values_of_column = frame
     else:
@@ -409,7 +409,7 @@ def _outcome_with_magnitude(rows: ComparisonRows, winning_side: Array) -> Array:
         1 if the first item won, -1 if the second item won, 0 for a tie.
     """
     columns = rows.columns
-    is_tie = winning_side == 0
+    is_tie = winning_side == 0  # 1: the first side won, -1: the second side won
     if columns.tie is not None:
         tie = rows.labels[columns.tie]
         problem = "the tie is {}, expected 1 or 0, true or false, yes or no."
@@ -508,7 +508,7 @@ def _sides_of_words(rows: ComparisonRows, words: list[str], is_item: NDArray[np.
     """The side that each word of the outcome stands for: 1, -1, 0 for a tie, NaN if none."""
     first_column, second_column = rows.names(rows.columns.items)
     side_of_column = {first_column.lower(): 1.0, second_column.lower(): -1.0}
-    side_of_word = np.full(len(words), np.nan)
+    side_of_word = np.full(len(words), np.nan)  # NaN: no side, unless it is changed below
     known_sides = comparison_words.outcomes_of_words(words)
     for code, (word, known_side) in enumerate(zip(words, known_sides, strict=True)):
         if word.lower() in side_of_column:
@@ -608,13 +608,13 @@ def _rankings_with_one_item_per_row(rows: ComparisonRows) -> _RankingTable:
 
 def _rankings_in_one_row_each(rows: ComparisonRows) -> _RankingTable:
     """Rankings of which each is a row: the best item, the second best, …"""
-    column_of_place = rows.items()  # all with the same texts
-    texts = column_of_place[0].texts
+    columns_of_places = rows.items()  # all with the same texts
+    texts = columns_of_places[0].texts
     # (n_rows, n_places): code of the item on each place; cells after the last item are empty
-    item_codes = np.stack([column.codes for column in column_of_place], axis=1)
+    item_codes = np.stack([column.codes for column in columns_of_places], axis=1)
     is_empty_text = np.array([text == "" for text in texts])
     row, place_number = np.nonzero(~is_empty_text[item_codes])
-    item = Labels(item_codes[row, place_number], texts, column_of_place[0].are_words)
+    item = Labels(item_codes[row, place_number], texts, columns_of_places[0].are_words)
     all_entries = np.arange(len(row))
     return _RankingTable(
         ranking=row,
@@ -628,7 +628,9 @@ def _rankings_in_one_row_each(rows: ComparisonRows) -> _RankingTable:
 
 def _refuse_repeated_items(rows: ComparisonRows, table: _RankingTable) -> None:
     """Refuse an item that is in a ranking twice."""
-    code_of_entry = table.ranking * len(table.item.texts) + table.item.codes  # ranking and item
+    code_of_entry = (
+        table.ranking * len(table.item.texts) + table.item.codes
+    )  # of a pair (ranking, item)
     order = np.argsort(code_of_entry, kind="stable")
     equals_previous = np.diff(code_of_entry[order]) == 0
     repeated_entries = order[1:][equals_previous]

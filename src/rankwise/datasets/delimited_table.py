@@ -248,7 +248,7 @@ class DelimitedTable(TableFile):
         for position in positions:
             if (position, is_text[position]) in self._parsed:
                 continue
-            if (position, True) in self._parsed:
+            if (position, True) in self._parsed:  # as text only, so far
                 text_column = self._parsed[position, True]
                 self._parsed[position, False] = self._infer_type(text_column)
             else:
@@ -263,7 +263,7 @@ class DelimitedTable(TableFile):
     def n_rows(self) -> int:
         """Return the number of rows, see `TableFile`."""
         if not self._parsed:
-            self.read([], [])
+            self.read([], [])  # the first column
         return len(next(iter(self._parsed.values())))
 
     def _parse(self, positions: Sequence[int], as_text: Set[int]) -> dict[int, pa.ChunkedArray]:

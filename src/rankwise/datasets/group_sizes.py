@@ -37,6 +37,7 @@ class SizeFile(NamedTuple):
         """Return the number of the group of each row from start to end of the data file."""
         if end > self.n_rows:
             raise self._error(data_path, "more")
+        # A row belongs to the first group that ends after it.
         return np.searchsorted(self.end_of_group, np.arange(start, end), side="right")
 
     def refuse_fewer_rows(self, data_path: str, n_rows: int) -> None:

@@ -281,6 +281,7 @@ class _LetorReader:
     def _count_columns(self) -> int:
         """Return the number of columns that the features of all files need, at least 1."""
         n_columns = 1
+        # Groups that are not consecutive are refused here, before the first chunk.
         for rows in self._read_blocks(QidGroups(must_be_consecutive=True)):
             n_columns = max(n_columns, int(rows.columns.max(initial=0)) + 1)
         return n_columns
@@ -290,22 +291,23 @@ class _LetorReader:
         largest_value = float(np.finfo(self.dtype).max)
         n_groups_of_earlier_files = 0  # with group sizes
         for file_number, path in enumerate(self.paths):
-            n_rows = 0
+            n_rows_read = 0
             size_file: SizeFile | None = None
             for block in parse_blocks(path, self.n_features, self.zero_based, largest_value):
                 codes = groups.codes(block)
-                is_first_row_known = n_rows == 0 and block.n_rows > 0
-                if is_first_row_known:  # it shows whether the file has qids
+                has_first_row = n_rows_read == 0 and block.n_rows > 0
+                if has_first_row:  # it shows whether the file has qids
                     size_file = self._read_size_file(file_number, has_qids=bool(groups.has_qids))
                 if size_file is not None:
-                    codes_in_file = size_file.group_of_rows(path, n_rows, n_rows + block.n_rows)
+                    end = n_rows_read + block.n_rows
+                    codes_in_file = size_file.group_of_rows(path, n_rows_read, end)
                     codes = n_groups_of_earlier_files + codes_in_file
-                n_rows += block.n_rows
+                n_rows_read += block.n_rows
                 yield self._rows_of_block(block, codes)
-            if n_rows == 0:
+            if n_rows_read == 0:
                 raise LetorFormatError(path, None, "the file has no rows, expected at least one.")
             if size_file is not None:
-                size_file.refuse_fewer_rows(path, n_rows)
+                size_file.refuse_fewer_rows(path, n_rows_read)
                 n_groups_of_earlier_files += size_file.n_groups
 
     def _rows_of_block(self, block: Block, group_codes: Indices) -> Rows:

@@ -45,12 +45,13 @@ def open_unless_letor(
     """
     if format not in FORMATS:
         raise ValueError(f"format is {format!r}; pass one of {', '.join(FORMATS)}.")
+    requested_format = format
     if format == "auto" and delimiter is not None:  # only text tables have delimiters
-        format = "csv"
+        requested_format = "csv"
     with open_unpacked(path, TableFormatError) as (stream, file):
         first_bytes = stream.read(HEAD_BYTES)
-        format = choose_format(path, _as_utf_8(first_bytes), format)
-        if format == "letor":
+        file_format = choose_format(path, _as_utf_8(first_bytes), requested_format)
+        if file_format == "letor":
             return None
         is_compressed = stream is not file
         is_utf_16 = first_bytes.startswith(_UTF16)
@@ -59,13 +60,13 @@ def open_unless_letor(
             content = import_arrow().memory_map(path_on_disk(path)).read_buffer()
         else:
             content = _arrow_buffer(_as_utf_8(first_bytes + stream.read()))
-    if format == "tsv" and delimiter is None:
+    if file_format == "tsv" and delimiter is None:
         delimiter = "\t"
-    if format in ("csv", "tsv"):
+    if file_format in ("csv", "tsv"):
         return DelimitedTable(path, content, delimiter, decimal, header)
     if delimiter is not None:
-        raise ValueError(f"{path} is a {format} file; leave out delimiter=.")
-    return ArrowTable(path, content, format)
+        raise ValueError(f"{path} is a {file_format} file; leave out delimiter=.")
+    return ArrowTable(path, content, file_format)
 
 
 def _as_utf_8(text: bytes) -> bytes:

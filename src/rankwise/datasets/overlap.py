@@ -59,6 +59,7 @@ def fingerprint_rows(
     sorted_hashes, n_rows_of_hash = np.unique(_row_hashes(X, y, groups), return_counts=True)
     smallest_hashes = sorted_hashes[:FINGERPRINT_SIZE]
     n_rows = n_rows_of_hash[:FINGERPRINT_SIZE]
+    # The share of the rows that are equal to another row
     duplicate_share = n_rows[n_rows > 1].sum() / max(1, n_rows.sum())
     hexadecimal = smallest_hashes.astype(">u8").tobytes().hex()
     return f"{duplicate_share:.4f} {hexadecimal}"

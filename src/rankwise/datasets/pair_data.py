@@ -78,7 +78,7 @@ class Rankings:
         is_row_chosen = is_chosen[self.ranking]  # a row is an item of a ranking
         return Rankings(
             ranking=new_number_of_ranking[self.ranking[is_row_chosen]],
-            item=np.searchsorted(items, self.item[is_row_chosen]),
+            item=np.searchsorted(items, self.item[is_row_chosen]),  # `items` increase
             place=self.place[is_row_chosen],
             weight=self.weight[is_chosen],
         )

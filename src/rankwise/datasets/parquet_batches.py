@@ -95,8 +95,8 @@ def _read_with_duckdb(files: Sequence[str], columns: Sequence[str]) -> Iterator[
     pyarrow = require("pyarrow", "engine='duckdb'")
     with duckdb.connect() as connection:
         relation = connection.read_parquet(list(files))
-        quoted = ", ".join('"{}"'.format(name.replace('"', '""')) for name in columns)
-        for batch in relation.project(quoted).to_arrow_reader(BATCH_ROWS):
+        quoted_names = ", ".join('"{}"'.format(name.replace('"', '""')) for name in columns)
+        for batch in relation.project(quoted_names).to_arrow_reader(BATCH_ROWS):
             yield pyarrow.Table.from_batches([batch])
 
 

@@ -285,9 +285,10 @@ def _write_json(
         values = [None if cell == "" else cell for cell in cells]
         new_entries = dict(zip(new_columns, values, strict=True))
         extended_objects.append(row_object | new_entries)
-    documents = [extended_objects[row] for row in row_order]
+    ordered_objects = [extended_objects[row] for row in row_order]
+    documents = ordered_objects  # one a line
     if is_array:
-        documents = [documents]  # all objects are one document
+        documents = [ordered_objects]
     for document in documents:
         stream.write(json.dumps(document, ensure_ascii=False).encode() + b"\n")
 

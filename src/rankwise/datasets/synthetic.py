@@ -169,7 +169,7 @@ def _copy_next_lower_scores(
     copying = rng.permutation(can_copy)[:n_copies]
 
     # The source of each document: itself, or the last one before it that does not copy. The
-    # numbers of the others are set to 0, so that the running maximum skips them.
+    # sources of copying documents are 0 first, so that the running maximum skips them.
     source = np.arange(len(y))
     source[copying] = 0
     source = np.maximum.accumulate(source)

@@ -258,7 +258,7 @@ def _as_plain_type(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """
     arrow = import_arrow()
     types = arrow.types
-    if types.is_dictionary(column.type):
+    if types.is_dictionary(column.type):  # categories, also if they are numbers
         return column.cast(column.type.value_type).cast(arrow.string())
     if types.is_string_view(column.type):
         return column.cast(arrow.string())

@@ -38,7 +38,7 @@ def read_times(texts: Sequence[str], error: Callable[[int, str], Exception]) -> 
     if None not in dates:
         return np.array(dates, "datetime64[s]")
     numbers = [finite_number(text) for text in texts]
-    if None not in numbers and not are_compact_dates:
+    if None not in numbers and not are_compact_dates:  # 20190231 is a wrong date, not a number
         return np.array(numbers, np.float64)
 
     has_dates = are_compact_dates or any(date is not None for date in dates)

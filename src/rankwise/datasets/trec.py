@@ -18,7 +18,7 @@ from rankwise.validation import check_option
 RUN = ("query", "Q0", "document", "rank", "score", "tag")
 QRELS = ("query", "0", "document", "relevance")
 UNKNOWN = ""  # document of a query that the run lacks
-SHORTEST_UNKNOWN = 100  # such documents, at least, above the relevant ones of the query
+MIN_UNKNOWN_DOCUMENTS = 100  # such documents, at least, above the relevant ones of the query
 
 
 class TrecRun(NamedTuple):
@@ -158,9 +158,9 @@ class TrecRun(NamedTuple):
         grade_of_row = dict(zip(judged_rows, grades.tolist(), strict=True))
         judged_queries = set(qrels.query.tolist())
         run_queries = set(self.query.tolist())
-        queries_without_documents = sorted(judged_queries - run_queries)
+        queries_not_in_run = sorted(judged_queries - run_queries)
         _warn_of_queries(
-            queries_without_documents,
+            queries_not_in_run,
             run_queries - judged_queries,
             len(judged_queries),
             missing_queries,
@@ -170,15 +170,16 @@ class TrecRun(NamedTuple):
         score = self.score[has_judgments]
         run_rows = _pairs_of_names(self.query[has_judgments], self.document[has_judgments])
         evaluated_queries = judged_queries
+        unknown_rows = []
         if missing_queries == "skip":
             evaluated_queries = judged_queries & run_queries
-            queries_without_documents = []
-        # Queries that the run lacks get documents without a name, which are not relevant, in front
-        # of the relevant ones and as many as in the longest list: metrics with a cut-off are 0.
-        n_unknown = max(SHORTEST_UNKNOWN, _length_of_longest_list(self.query[has_judgments]))
-        unknown_rows = []
-        for query in queries_without_documents:
-            unknown_rows += [(query, UNKNOWN)] * n_unknown
+        elif missing_queries == "zero":
+            # Queries that the run lacks get documents without a name, which are not relevant, above
+            # the relevant ones and as many as in the longest list: metrics with a cut-off are 0.
+            longest_list = _length_of_longest_list(self.query[has_judgments])
+            n_unknown = max(MIN_UNKNOWN_DOCUMENTS, longest_list)
+            for query in queries_not_in_run:
+                unknown_rows += [(query, UNKNOWN)] * n_unknown
         # Relevant documents that the run lacks come last: they are in the ideal order of a metric.
         relevant_rows_not_in_run = _relevant_rows(grade_of_row, evaluated_queries, set(run_rows))
 
@@ -224,7 +225,10 @@ def _length_of_longest_list(query: NDArray[Any]) -> int:
 
 
 def _warn_of_queries(
-    missing: list[str], unjudged: set[str], n_judged: int, missing_queries: str
+    queries_not_in_run: list[str],
+    queries_without_judgments: set[str],
+    n_judged_queries: int,
+    missing_queries: str,
 ) -> None:
     """Report the queries that only one of run and judgments has, if there are some."""
     problems = []
@@ -233,13 +237,14 @@ def _warn_of_queries(
     if missing_queries == "zero":
         effect = "count 0, as by trec_eval -c"
         remedy = "missing_queries='skip' leaves them out"
-    if missing:
+    if queries_not_in_run:
         problems.append(
-            f"{len(missing):,} of {n_judged:,} judged queries, such as "
-            f"{shown_value(missing[0])}, are missing in the run and {effect} ({remedy})"
+            f"{len(queries_not_in_run):,} of {n_judged_queries:,} judged queries, such as "
+            f"{shown_value(queries_not_in_run[0])}, are missing in the run and {effect} ({remedy})"
         )
-    if unjudged:
-        problems.append(f"{len(unjudged):,} queries of the run have no judgments and are left out")
+    if queries_without_judgments:
+        n_queries = len(queries_without_judgments)
+        problems.append(f"{n_queries:,} queries of the run have no judgments and are left out")
     if problems:
         warn_user(f"{'; '.join(problems)}.")
 

@@ -74,6 +74,7 @@ def export_linear(
     linear = _fold_scaling_into_weights(model)
     names = input_names(model, feature_names, len(linear.weights))
     weights = dict(zip(names, linear.weights.tolist(), strict=True))
+    # Search engines take no intercept; it is the same for all items.
     if format == "solr":
         return {
             "class": "org.apache.solr.ltr.model.LinearModel",

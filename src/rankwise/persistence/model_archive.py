@@ -101,8 +101,9 @@ def _open_zip(stream: IO[bytes]) -> zipfile.ZipFile:
     if names != expected_names:
         raise ValueError("it has entries other than its document and its arrays")
     for entry in entries:
+        is_compressed = entry.compress_type != zipfile.ZIP_STORED
         is_encrypted = entry.flag_bits & 1
-        if entry.compress_type or is_encrypted:
+        if is_compressed or is_encrypted:
             raise ValueError("its entries are compressed or encrypted")
     n_bytes_of_entries = sum(max(entry.file_size, entry.compress_size) for entry in entries)
     if n_bytes_of_entries > n_bytes:
