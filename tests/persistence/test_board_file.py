@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from rankwise.datasets import pairs_from_frame
 from rankwise.errors import ModelFileError
 from rankwise.leaderboard import rate
 from rankwise.persistence import load, read_header, save
@@ -55,3 +56,11 @@ def test_rankings_with_other_numbers_or_far_more_pairs_are_refused(ranking):
     facts = board_facts(replace(board, comparisons=replace(board.comparisons, rankings=changed)))
     with pytest.raises(ValueError, match="ranking"):
         restore_board(facts)
+
+
+def test_a_board_of_short_ballots_over_many_items_comes_back(tmp_path):
+    ballots = [[f"item {k}", f"item {(k + 1) % 150}"] for k in range(150)]
+    board = rate(pairs_from_frame(ballots, unlisted="last"), intervals=False)
+    file = tmp_path / "board.rw"
+    save(board, file)  # nearly all pairs of items have no place, and are not pairs of the board
+    np.testing.assert_allclose(load(file).ratings, board.ratings, atol=1e-9)

@@ -131,17 +131,11 @@ class Rankings:
     def _pairs_of_rows(self, rankings: Indices, rows: NDArray[np.intp]) -> RankedPairs:
         """The pairs of rankings of one size; `rows` has the rows of each ranking."""
         n_items = rows.shape[1]  # rows: (n_rankings, n_items)
-        first_column, second_column = np.triu_indices(n_items, 1)  # each pair of columns once
-        first_row = rows[:, first_column].ravel()
-        second_row = rows[:, second_column].ravel()
-        ranking = np.repeat(rankings, len(first_column))
-
-        # the place of an item without one is infinite; two such items are not compared
-        better_place = np.minimum(self.place[first_row], self.place[second_row])
-        one_has_place = np.isfinite(better_place)
-        first_row = first_row[one_has_place]
-        second_row = second_row[one_has_place]
-        ranking = ranking[one_has_place]
+        has_place = np.isfinite(self.place[rows])  # the place of an item without one is infinite
+        position, first_column, second_column = _pairs_with_a_place(has_place)
+        first_row = rows[position, first_column]
+        second_row = rows[position, second_column]
+        ranking = rankings[position]
 
         is_above = self.place[first_row] < self.place[second_row]
         is_below = self.place[first_row] > self.place[second_row]
@@ -154,6 +148,41 @@ class Rankings:
             weight=2 / n_items * self.weight[ranking],
             ranking=ranking,
         )
+
+
+def _pairs_with_a_place(has_place: NDArray[np.bool_]) -> tuple[Indices, Indices, Indices]:
+    """Row and two columns of each pair of a row of which at least one has a place.
+
+    The pairs without a place, which may be far more, are not enumerated.
+
+    Parameters
+    ----------
+    has_place : ndarray of bool, shape (n_rankings, n_items)
+        Whether each item of each ranking has a place.
+
+    Returns
+    -------
+    row, first_column, second_column : ndarray of shape (n_pairs,)
+        In lexicographic order; the first column is smaller than the second one.
+    """
+    n_items = has_place.shape[1]
+    # A cell is an item in a ranking, numbered in row-major order. A cell with a place is paired
+    # with all later cells of its row, another cell with those that have a place.
+    n_placed_up_to = np.cumsum(has_place, axis=1)  # in the row, with the cell itself
+    n_placed_later: Indices = n_placed_up_to[:, -1:] - n_placed_up_to
+    n_later = np.arange(n_items)[::-1]
+    n_pairs_of_cell = np.where(has_place, n_later, n_placed_later).ravel()
+    first_cell = np.repeat(np.arange(has_place.size), n_pairs_of_cell)
+    first_pair_of_cell = np.cumsum(n_pairs_of_cell) - n_pairs_of_cell
+    number_in_cell = np.arange(len(first_cell)) - first_pair_of_cell[first_cell]  # 0, 1, …
+
+    second_cell = first_cell + 1 + number_in_cell
+    is_unplaced = ~has_place.ravel()[first_cell]
+    placed_cells = np.flatnonzero(has_place)
+    next_placed = np.cumsum(has_place)[first_cell]  # its number among the placed cells
+    second_cell[is_unplaced] = placed_cells[(next_placed + number_in_cell)[is_unplaced]]
+    row, first_column = np.divmod(first_cell, n_items)
+    return row, first_column, second_cell % n_items
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from rankwise.arrays import AnyArray, Array
 from rankwise.datasets import PairData
 from rankwise.datasets.pair_data import Rankings
 from rankwise.datasets.teams import Teams
@@ -118,12 +119,19 @@ def _check_rankings(rankings: Rankings, n_pairs: int) -> None:
     )
     if not is_valid:
         raise ValueError("a board has a ranking with an invalid number")
-    n_items_per_ranking = np.bincount(ranking_number).astype(float)
-    n_ranked_pairs = (n_items_per_ranking * (n_items_per_ranking - 1) / 2).sum()
-    # A board lacks pairs of items without a place, and pairs that were left out. The limit keeps a
-    # damaged file from taking far more memory than its comparisons.
+    n_items = np.bincount(ranking_number)
+    n_without_place = np.bincount(ranking_number, weights=~np.isfinite(rankings.place))
+    # Two items without a place are not compared.
+    n_ranked_pairs = (_n_pairs_of(n_items) - _n_pairs_of(n_without_place)).sum()
+    # A board may lack pairs that were left out. The limit keeps a damaged file from taking far more
+    # memory than its comparisons.
     if n_ranked_pairs > 4 * n_pairs + MAX_PAIRS:
         raise ValueError("the rankings of a board have more pairs than the board")
+
+
+def _n_pairs_of(n_items: AnyArray) -> Array:
+    """Return n (n − 1) / 2, the number of pairs of n items, as floats, which cannot overflow."""
+    return n_items * (n_items - 1.0) / 2
 
 
 def _check_teams(teams: Teams, n_items: int) -> None:
