@@ -88,14 +88,14 @@ def check_groups(
     was_checked_before = y is target
     if was_checked_before or not isinstance(target, Relevance):
         return X
-    _, labels, _ = unpack_target(y, groups)
-    if labels is None:
-        warn_of_group_names(X, y)
-        _warn_of_one_list(y)
+    if target.groups.n_groups == 1:
+        _, labels, _ = unpack_target(y, groups)
+        if labels is None:
+            warn_of_group_names(X, y)
+            _warn_of_one_list(y)
         return X
-    if target.groups.n_groups > 1:
-        estimator.max_group_size_ = int(target.groups.sizes.max())
-    if not _has_features(estimator):
+    estimator.max_group_size_ = int(target.groups.sizes.max())
+    if not _has_features(estimator) or not _has_enough_groups(target.groups):
         return X
     columns = frame_columns(X)
     if columns is None:
@@ -193,8 +193,6 @@ def _warn_of_array_columns(numbers: list[int]) -> None:
 
 def _array_columns(X: MatrixLike, groups: Groups) -> list[int]:
     """Numbers of the columns of an array or a sparse matrix that contain the groups."""
-    if not _has_enough_groups(groups):
-        return []
     if sp.issparse(X):
         return _sparse_columns(X, groups)
     if not isinstance(X, (np.ndarray, list, tuple)):

@@ -217,9 +217,10 @@ def maximize_on_simplex(
         x /= x.sum()
 
         # activate the entry of steepest ascent, unless hardly anything is left to gain
-        gradient = c - Q @ x
+        Qx = Q @ x
+        gradient = c - Qx
         steepest = int(np.argmax(gradient))
-        value = value_at(x)
+        value = float(c @ x - 0.5 * (x @ Qx))
         tolerance = RELATIVE_TOLERANCE * abs(value)
         if np.isfinite(upper_bound):
             tolerance = max(tolerance, MASTER_TOLERANCE * (upper_bound - value))
