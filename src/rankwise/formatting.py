@@ -243,7 +243,7 @@ def text_width(text: str) -> int:
 
 
 def join_words(names: Iterable[object], max_listed: int = 10) -> str:
-    """The first `n` names and the number of the other names: ``"a, b, c and 4 more"``."""
+    """The first names, and the number of the other names: ``"a, b, c and 4 more"``."""
     all_names = list(map(str, names))
     listed = ", ".join(all_names[:max_listed])
     n_more = len(all_names) - max_listed

@@ -159,14 +159,14 @@ def frame_matrix(name: str, X: object, *, allow_missing: bool = True) -> Matrix:
         Name of the frame in messages.
     X : data frame or Arrow table
         Numbers, bools and decimals.
-    gaps : bool, default=True
+    allow_missing : bool, default=True
         Whether a column may have missing values.
 
     Raises
     ------
     ValueError
-        If a column contains text, categories or dates, or missing values although `gaps` is False.
-        The message names all such columns.
+        If a column contains text, categories or dates, or missing values although `allow_missing`
+        is False. The message names all such columns.
     """
     frame = narwhals_frame(X)
     assert frame is not None
@@ -217,6 +217,7 @@ def _stored_matrix(frame: Frame, columns: list[Numbers]) -> Numbers | None:
     if not may_store_matrix:
         return None
     has_one_type = len({column.dtype for column in columns}) == 1
+    # in the frame: the array of a column of integers has floats if values are missing
     has_only_floats = all(column.dtype.is_float() for column in frame.iter_columns())
     if not has_one_type or not has_only_floats:
         return None

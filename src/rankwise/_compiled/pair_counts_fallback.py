@@ -118,7 +118,8 @@ def _sum_violated_values(
     depth_below_highest = level.max(initial=0) - level
     lost = _sum_lower(depth_below_highest, group_start, first_better, depth_below_highest, values)
 
-    # it wins against items of lower levels whose first better item comes after it
+    # it wins against the later items of lower levels, and the earlier ones that it does not
+    # exceed by at least 1: those whose first better item comes after it
     first_inferior = np.searchsorted(first_better, np.arange(n_items), side="right")
     first_inferior = np.maximum(first_inferior, group_start)
     won = _sum_lower(level, first_inferior, group_stop, level, values)
@@ -172,7 +173,7 @@ def _sum_lower(
         has_zero = (level >> bit) & 1 == 0
         n_zeros_before = np.r_[0, np.cumsum(has_zero)]
         n_zeros = n_zeros_before[-1]
-        sum_of_zeros = np.r_[values[:0], 0, np.cumsum(values[has_zero])].astype(values.dtype)
+        sum_of_zeros = np.r_[0, np.cumsum(values[has_zero])].astype(values.dtype)
 
         # those of the interval are below a bound with a 1 and the same higher bits
         begin_of_zeros = n_zeros_before[begin]

@@ -85,10 +85,9 @@ class PreferenceGraph(ABC):
     @cached_property
     def _groups(self) -> Groups:
         """Groups that were passed; otherwise the connected components."""
-        if self._edges.item_groups is not None:
+        if self._edges.item_groups is not None:  # groups were passed
             return self._edges.item_groups
-        # without groups those are the connected components
-        return Groups(self.components, np.unique(self.components))
+        return Groups(self.components, np.unique(self.components))  # connected components
 
     @cached_property
     def groups(self) -> Indices:
@@ -228,7 +227,7 @@ class PreferenceGraph(ABC):
         ndarray of shape (p, p)
             The product.
         """
-        no_targets = np.empty((self.n_items, 0))
+        no_targets = np.empty((self.n_items, 0))  # of Rᵀ t, which is not needed
         gram, _ = self.system(R, no_targets)
         return gram
 
@@ -264,9 +263,10 @@ class PreferenceGraph(ABC):
             block = R[:, columns]
             if sp.issparse(block):
                 block = block.toarray()
+            # L maps constants to zero; without the mean fewer digits cancel
             centered = block - block.mean(axis=0, dtype=np.float64)
             gram[:, columns] = R.T @ self.laplacian(centered)
-        symmetric_gram = 0.5 * (gram + gram.T)
+        symmetric_gram = 0.5 * (gram + gram.T)  # exactly, in spite of rounding
         return symmetric_gram, np.asarray(R.T @ t)
 
     def sparse_norms(self, R: Any) -> Array:
@@ -323,9 +323,10 @@ class PreferenceGraph(ABC):
             A new graph.
         """
         edges = self._edges
-        weight = check_weights(sample_weight, self.n_items)
-        factor = weight[edges.winner] * weight[edges.loser]
-        return edges.with_edges(factor > 0, factor)
+        weight_of_item = check_weights(sample_weight, self.n_items)
+        factor = weight_of_item[edges.winner] * weight_of_item[edges.loser]  # of each edge
+        has_weight = factor > 0
+        return edges.with_edges(has_weight, factor)
 
     def subset(self, items: Indices) -> PreferenceGraph:
         """The graph of these items and the edges between them; item ``items[k]`` becomes item k.
@@ -402,7 +403,7 @@ class PreferenceGraph(ABC):
         shares = np.full((n_rows, score_columns.shape[1]), np.nan)
         for column, scores in enumerate(score_columns.T):
             margin = scores[winner] - scores[loser]
-            error = (margin < 0) + 0.5 * (margin == 0)
+            error = (margin < 0) + 0.5 * (margin == 0)  # equal scores are half an error
             wrong_weight = np.bincount(row_of_edge, weight * error, n_rows)
             np.divide(wrong_weight, total_weight, out=shares[:, column], where=total_weight > 0)
         return shares.reshape(n_rows, *F.shape[1:])
@@ -417,7 +418,7 @@ class PreferenceGraph(ABC):
         """
         edges = self._edges
         winner_group = self.groups[edges.winner]
-        is_inside_group = winner_group == self.groups[edges.loser]
+        is_inside_group = winner_group == self.groups[edges.loser]  # edges may join two groups
         n_groups_with_pairs = len(np.unique(winner_group[is_inside_group]))
         component_sizes = np.bincount(self.components)
         return GraphDescription(
@@ -574,7 +575,7 @@ class PairGraph(PreferenceGraph):
     def edge_target(self) -> Array:
         """δ_k, the value that f_winner − f_loser should have."""
         if self.cost == "sign":
-            return np.asarray(np.sign(self.magnitude))
+            return np.asarray(np.sign(self.magnitude))  # 1, or 0 for a tie
         return self.magnitude
 
     @cached_property
@@ -583,7 +584,7 @@ class PairGraph(PreferenceGraph):
         if self.group_weight == "pairs":
             return self.weight
         group_of_edge = self.groups[self.winner]
-        total_weight = np.bincount(group_of_edge, self.weight)
+        total_weight = np.bincount(group_of_edge, self.weight)  # of the edges of each group
         return np.asarray(self.weight / total_weight[group_of_edge])
 
     @cached_property

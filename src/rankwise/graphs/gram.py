@@ -115,7 +115,7 @@ def shift_of_columns(R: Any) -> Array | None:
     sample = R[sampled_rows].astype(np.float64)
     mean = sample.mean(axis=0)
     mean_square = (sample**2).mean(axis=0)
-    is_far_from_zero = mean**2 > MAX_MEAN_SHARE * mean_square
+    is_far_from_zero = mean**2 > MAX_MEAN_SHARE * mean_square  # compared to its variation
     if not is_far_from_zero.any():  # a shift gains nothing
         return None
     return np.asarray(mean)
@@ -201,15 +201,17 @@ class BlockedGram:
         self, X: Array, parent: Indices, row_weight: Array | None, targets: Array
     ) -> None:
         """Add the rows to the sums of their parents, and ``Xᵀ t`` to the moment."""
-        n_rows, n_columns = X.shape
-        # add to the sum of the rows of each parent, and to the moment Xᵀ targets
+        # `add_rows` adds rows to `sums`, by parent, and Xᵀ factor of one column to `products`
+        sums = self.sum_of_parent
         if targets.shape[1] == 1:  # both in one pass
             target = np.ascontiguousarray(targets[:, 0])
-            add_rows(X, parent, target, self.sum_of_parent, self.moment.reshape(-1), row_weight)
+            products = self.moment.reshape(-1)  # a view, to which Xᵀ t is added
+            add_rows(X, parent, target, sums, products, row_weight)
         else:
-            no_target = np.zeros(n_rows)
-            no_moment = np.zeros(n_columns)
-            add_rows(X, parent, no_target, self.sum_of_parent, no_moment, row_weight)
+            n_rows, n_columns = X.shape
+            unused_factor = np.zeros(n_rows)
+            unused_products = np.zeros(n_columns)
+            add_rows(X, parent, unused_factor, sums, unused_products, row_weight)
             self.moment += X.T @ targets
 
 

@@ -146,6 +146,7 @@ class LevelRoot(GraphRoot):
         # within (v − level mean) + between (level mean − group mean) + of_group_means group mean,
         # less within v
         within, between, of_group_means = (row_factors(factor, V) for factor in factors)
+        # with item weights w the means are Σ √w v / Σ w
         level_mean, group_mean = self._levels.means(V, self._root_weight)
         constants: Array = (between - within) * level_mean
         constants += (of_group_means - between) * group_mean
@@ -208,7 +209,7 @@ class CholeskyRoot(GraphRoot):
         out = np.zeros_like(d)
         for items, F in self._blocks:
             rank = len(items)
-            if F[-1, -1] == 0:  # the last row of the system follows from the others
+            if F[-1, -1] == 0:  # the last row follows from the others: its entry stays 0
                 rank -= 1
             if rank:
                 rows = items[:rank]
@@ -231,7 +232,7 @@ def _cholesky_root(L: Array, shift: Array) -> Array:
     """Lower triangular F with F Fᵀ = L + diag(shift); its last column is zero if singular."""
     # lower triangle F with F Fᵀ = L + diag(shift), for the Laplacian L of a connected component
     n = len(L)
-    if shift.all():
+    if shift.all():  # positive definite, else L alone, which is singular
         L[np.diag_indices(n)] += shift
         F: Array = scipy.linalg.cholesky(L, lower=True)
         return F
@@ -239,6 +240,7 @@ def _cholesky_root(L: Array, shift: Array) -> Array:
     if n > 1:  # L without its last row and column is positive definite
         leading_root = scipy.linalg.cholesky(L[:-1, :-1], lower=True)
         F[:-1, :-1] = leading_root
+        # the last row of F Fᵀ is that of L; the last diagonal entry of F is 0
         F[-1, :-1] = scipy.linalg.solve_triangular(leading_root, L[:-1, -1], lower=True)
     return F
 

@@ -47,7 +47,7 @@ class PairBlock(NamedTuple):
     def add_net_inflow(self, flows: Array, out: Array) -> None:
         """Add ``Σ flow (e_first − e_second)`` to a vector of all items."""
         # a flow goes from the second item of a pair to the first
-        n_items = len(out[self.items])
+        n_items = len(out[self.items])  # of the block
         inflow = np.bincount(self.first, flows, n_items)
         outflow = np.bincount(self.second, flows, n_items)
         out[self.items] += inflow - outflow

@@ -135,7 +135,8 @@ class ScoreGraph(PreferenceGraph):
 
     def _set_pairs(self) -> None:
         """Find the levels; count and weigh the pairs of each group."""
-        # with ties all items of a group are pairs, as one level; else items of different score are
+        # with ties all items of a group are pairs, so the group is one level; else a level has
+        # the items of equal score, and pairs are items of different levels
         if self.ties == "include":
             every_group = np.arange(self.n_groups)
             levels = Levels(self.groups, every_group, self.n_groups, self.item_weights)
@@ -183,7 +184,7 @@ class ScoreGraph(PreferenceGraph):
         # Σ w_i w_j over the pairs is half the sum of w_i times the weight of the partners of i
         levels = self.levels
         weight = self.item_weights
-        if weight is None:
+        if weight is None:  # every pair weighs 1
             return self._n_pairs_of_group
         if self.ties == "exclude":
             weight_of_levels = 0.5 * levels.weight_of_level * levels.weight_of_other_levels

@@ -116,7 +116,7 @@ class SurvivalGraph(PreferenceGraph):
         self.total_weight = float(
             (levels.is_event * levels.weight_of_level) @ levels.weight_of_later
         )
-        n_pairs = self.total_weight
+        n_pairs = self.total_weight  # without weights, every pair weighs 1
         if levels.is_weighted:  # count the pairs of positive weight
             n_items_of_level = levels.sum_in_levels((levels.sorted_weight > 0).astype(np.float64))
             n_pairs = float(
@@ -258,7 +258,8 @@ class SurvivalGraph(PreferenceGraph):
         sum_before = np.r_[0.0, np.cumsum(weighted_r)]
         sum_later = sum_before[first_entry_of_level] - sum_before[first_entry_of_group]
 
-        # rᵀ L r of each column r = Σ degree w r² − 2 Σ over the pairs of w_i r_i w_j r_j
+        # rᵀ L r of each column r = Σ degree w r² − 2 Σ over the pairs of w_i r_i w_j r_j, each pair
+        # at its event
         squares = levels.degree[level] * weighted_r * r
         products = levels.is_event[level] * weighted_r * sum_later
         norms = np.bincount(column, squares, n_columns)
@@ -367,7 +368,8 @@ class SurvivalGraph(PreferenceGraph):
         # weighted share of pairs in the wrong order, for each group and each column of scores
         group_and_fold = self.groups
         if fold is not None:
-            group_and_fold = self.groups * (fold.max(initial=0) + 2) + fold  # one number for both
+            n_numbers = fold.max(initial=0) + 2  # an item in no fold may have the number −1
+            group_and_fold = self.groups * n_numbers + fold  # one number for both
         _, subset_of_item = np.unique(group_and_fold, return_inverse=True)
         row_of_item = self.groups  # of the result: one for each group, or all groups pooled
         n_rows = self.n_groups

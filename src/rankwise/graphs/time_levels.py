@@ -268,7 +268,7 @@ class WhitenedRows:
         self._starts_group[levels.level_bounds_of_group[:-1]] = True
 
     def __iter__(self) -> Iterator[WhitenedBlock]:
-        sum_of_later_rows = np.zeros(self._R.shape[1])  # of the group, before the block
+        sum_of_later_rows = np.zeros(self._R.shape[1])  # of the group, in the blocks so far
         for start, stop in self._level_ranges():
             block, sum_of_later_rows = self._whiten(slice(start, stop), sum_of_later_rows)
             yield block
@@ -327,18 +327,20 @@ class WhitenedRows:
         self, block: slice, level_mean: Array, level_sum: Array, sum_of_later_rows: Array
     ) -> tuple[Array, Array]:
         """``√(h S) (φ − M)`` of each level, and the sum of later rows for the next block."""
-        # later_factor (level mean − later mean); first the sums of the later levels of the group
+        # later_factor (level mean − later mean); first the sums of the later levels of the group,
+        # which come before a level because levels are sorted by falling time
         starts_group = self._starts_group[block]
-        rows = np.empty_like(level_sum)
-        rows[0] = sum_of_later_rows
-        rows[1:] = level_sum[:-1]
-        rows[starts_group] = 0.0
+        later_sums = np.empty_like(level_sum)
+        later_sums[0] = sum_of_later_rows
+        later_sums[1:] = level_sum[:-1]
+        later_sums[starts_group] = 0.0  # nothing is later in the group
         group_starts = np.flatnonzero(starts_group)
-        bounds = np.unique(np.r_[0, group_starts, len(rows)]).tolist()
+        bounds = np.unique(np.r_[0, group_starts, len(later_sums)]).tolist()
         for start, stop in itertools.pairwise(bounds):
-            cumulate_rows(rows[start:stop])
-        sum_of_later_rows = rows[-1] + level_sum[-1]
+            cumulate_rows(later_sums[start:stop])
+        sum_of_later_rows = later_sums[-1] + level_sum[-1]
 
+        rows = later_sums  # in place from here on
         rows *= -reciprocal_or_zero(self._levels.weight_of_later[block])[:, None]  # −M
         rows += level_mean
         rows *= self._later_factor[block, None]

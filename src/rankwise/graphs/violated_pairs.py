@@ -141,7 +141,7 @@ class ViolatedOrderedPairs:
                 self._sorted_scores, self._sorted_level, pairs.group_starts
             )
         self.divergence = self._to_items(self._weight_won - self._weight_lost)
-        self.weight = float(self._to_items(self._weight_lost).sum())
+        self.weight = float(self._to_items(self._weight_lost).sum())  # each pair once, at its loser
         # Σ ω (1 − (f_winner − f_loser)) over the violated pairs
         self.slack = self.weight - float(scores @ self.divergence)
 
@@ -274,7 +274,7 @@ def count_ordered_pairs(
         return weights
 
     # a pair is violated unless its winner has a higher margin by at least 1: with ranks as
-    # margins, unless the winner has the higher score; with zeros, every pair
+    # margins, unless the winner has the higher score (it is concordant); with zeros, every pair
     _, rank = np.unique(scores, return_inverse=True)
     margin = rank.astype(np.float64)
     total = weigh_violated(np.zeros(n_items))

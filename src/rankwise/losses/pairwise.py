@@ -383,7 +383,8 @@ class HingeLoss(StrictPairLoss):
         violated = self.preferences.violated(f)
         value = max(violated.slack / self.total_weight, 0.0)
         gradient = violated.divergence / -self.total_weight
-        # a violated pair adds its weight to the offset and to two entries of the gradient
+        # a violated pair adds its weight to the offset, and to two entries of the gradient, in
+        # which weights of opposite signs may cancel
         offset = violated.weight / self.total_weight
         gradient_terms = max(float(np.abs(gradient).sum()), 2 * offset)
         plane = Plane(offset, offset_terms=offset, gradient_terms=gradient_terms)

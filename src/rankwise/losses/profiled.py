@@ -132,7 +132,7 @@ def nuisance_effects(
     """
     # effects γ of the nuisance columns Z, beside the features R with weights w, and their standard
     # errors; the loss of scores f is fᵀ A f − 2 fᵀ target
-    R = R - R.mean(axis=0)
+    R = R - R.mean(axis=0)  # A maps constants to zero
     AR = times_A(R)
     AZ = times_A(Z)
 
@@ -147,7 +147,8 @@ def nuisance_effects(
     gamma = gamma - null_space @ (null_space.T @ gamma)
     influence = influence - (influence @ null_space) @ null_space.T
 
-    # standard errors from the variance of the influence of a group
+    # standard errors from the variance of the influence of a group; the influences have mean zero,
+    # which costs one degree of freedom
     n_groups = len(influence)
     if n_groups == 1:
         return gamma, np.full(len(gamma), np.nan)
@@ -237,7 +238,7 @@ class ProfileLoss(PairwiseLoss):
             return True
         # what is left of the features when the columns are partialled out
         columns = np.hstack([center_in_components(R, self.graph), self.Z])
-        no_moment = np.zeros(columns.shape[1])
+        no_moment = np.zeros(columns.shape[1])  # only the Gram matrix is needed
         unexplained_gram, _ = partial_out(columns.T @ columns, no_moment, self.Z.shape[1])
         return not unexplained_gram.any()
 
@@ -318,7 +319,8 @@ class ProfileLoss(PairwiseLoss):
         """γ and its standard errors at f = R w + Z γ, from the quadratic approximation there."""
         loss = self.loss.at(f)
 
-        # near f the loss is vᵀ A v − 2 vᵀ t up to a constant, with A half its Hessian
+        # near f the loss is vᵀ A v − 2 vᵀ t up to a constant, with A half its Hessian; its gradient
+        # at f is 2 (A f − t)
         def times_A(V: Array) -> Array:
             return self.times_hessian(loss, V) / 2
 

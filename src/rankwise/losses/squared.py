@@ -188,12 +188,13 @@ class SquaredLoss:
         if self.beta == 0:  # no items; scaled afterwards: no second copy of the divergence
             gram, moment = self.graph.system(R, self.graph.divergence)
             return pair_factor * gram, pair_factor * moment
-        gram, moment = self.graph.system(R, self.target)
-        no_target = np.empty((R.shape[0], 0))
+        # pairs and items: the target has both factors already, the two Gram matrices do not
+        pair_gram, moment = self.graph.system(R, self.target)
+        no_target = np.empty((R.shape[0], 0))  # `moment` contains the items already
         item_gram, _ = plain_system(R, no_target, item_weights)
-        gram *= pair_factor
-        gram += self._item_factor * item_gram
-        return gram, moment
+        pair_gram *= pair_factor
+        pair_gram += self._item_factor * item_gram
+        return pair_gram, moment
 
     def of_items(self, items: Indices, graph: PreferenceGraph) -> SquaredLoss:
         """The loss of these items, with their graph.

@@ -442,9 +442,11 @@ def _category_column(column: ColumnInfo, cells: AnyArray, *, is_requested: bool)
     n_values = len(n_rows_of_value)
     n_rows = sum(n_rows_of_value.values())
     has_few_values = n_values <= FEW_VALUES
-    has_repeated_values = n_values <= max(5, n_rows / 2)
+    has_repeated_values = n_values <= max(5, n_rows / 2)  # two rows per value on average
     takes_all_values = is_requested or (has_few_values and has_repeated_values)
-    min_count = 1 if takes_all_values else 2
+    min_count = 1  # rows of a value that has a feature
+    if not takes_all_values:
+        min_count = 2
     categories = _category_values(n_rows_of_value, min_count)
     n_rows_of_categories = sum(n_rows_of_value[value] for value in categories)
     if not takes_all_values and n_rows_of_categories < MIN_REPEATED * n_rows:

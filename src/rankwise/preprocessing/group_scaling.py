@@ -77,6 +77,7 @@ def _scale_block(x: Numbers, groups: Groups, tolerance: float, *, with_mean: boo
         (1.0 / groups.sizes[groups.codes], every_row, np.append(groups.starts, n_rows)),
         shape=(groups.n_groups, n_rows),
     )
+    # first relative to the first row of the group: a large offset costs no digits
     centered = x - x[groups.starts][groups.codes]
     centered -= (averaging @ centered)[groups.codes]
     deviation = np.sqrt(averaging @ np.square(centered))

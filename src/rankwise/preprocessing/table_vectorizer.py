@@ -397,7 +397,7 @@ class TableVectorizer(TransformerMixin, BaseEstimator):
             numbers = read_cells(column)
             if numbers.dtype.kind not in "iu":
                 continue
-            may_count_rows = float(np.ptp(numbers)) < 2 * len(numbers)
+            may_count_rows = float(np.ptp(numbers)) < 2 * len(numbers)  # such as 1, 2, 4, …
             if not may_count_rows:
                 numbers_by_name[name] = numbers.astype(np.float64)
         return numbers_by_name
@@ -477,9 +477,10 @@ class _FeatureBlocks:
 
     def add_category(self, column: ColumnInfo, codes: Indices) -> None:
         """Add the one-hot encoding of a category, and its codes for trees."""
-        # few categories: dense codes and indicators; many ("wide"): sparse indicators
+        # indicators are dense for few categories, and sparse for many ("wide"); a learner may take
+        # those of three or more categories sparse, too
         n_features = n_category_features(column)
-        if n_features <= MAX_CODES:
+        if n_features <= MAX_CODES:  # codes for trees
             codes_or_nan = np.where(codes < 0, np.nan, codes)
             self.codes.append(codes_or_nan[:, None])
         indicators = one_hot(codes, n_features)

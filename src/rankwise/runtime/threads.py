@@ -125,7 +125,8 @@ def _set_thread_limit(n_threads: int | None) -> None:
             _blas_requests[this_thread] = n_threads
         _thread_local.limit = n_threads
 
-        # All Python threads share the pools of BLAS; each has its own number for OpenMP.
+        # All Python threads share the pools of BLAS, so the smallest request counts; each has its
+        # own number for OpenMP.
         smallest_request = min(_blas_requests.values(), default=None)
         _limit_pools(_blas_limits, smallest_request)
         _limit_pools(_thread_local.openmp_limits, n_threads)

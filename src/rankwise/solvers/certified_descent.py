@@ -231,7 +231,7 @@ def cutting_planes(search: Search) -> Iterator[None]:
     """
     while True:
         search.update_bound(search.point, solve_fully=True)
-        yield
+        yield  # the caller may stop here
         search.point = search.objective.at(search.bundle_minimizer)
 
 
@@ -265,7 +265,7 @@ def _descent_steps(search: Search, descent_direction: Callable[[Iterate], Array]
     bounds: deque[float] = deque(maxlen=PATIENCE + 1)
     while True:
         bound = search.update_bound(search.point)
-        yield  # the caller stops here at the end
+        yield  # the caller may stop here
         gaps.append(search.point.value - bound)
         bounds.append(bound)
         # in the last PATIENCE steps the gap was not halved, nor the bound doubled
@@ -295,7 +295,7 @@ def bundle_steps(search: Search) -> Iterator[None]:
         w = search.point.w
         new_points.append(search.objective.at(w + LOOK_AHEAD * (target - w)))
         search.update_bound(*new_points)
-        yield
+        yield  # the caller may stop here
 
 
 class _Correction(NamedTuple):

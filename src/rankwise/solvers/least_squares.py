@@ -283,9 +283,9 @@ def solve_symmetric(
     shifted[on_diagonal] = diagonal + shift
     try:
         return np.asarray(scipy.linalg.solve(shifted, t, assume_a="sym")), False
-    except np.linalg.LinAlgError:  # equal items: A is rounding of numbers far above the shift
+    except np.linalg.LinAlgError:  # equal items: rounding errors of A are far above the shift
         x, *_ = scipy.linalg.lstsq(shifted, t)
-        return np.asarray(x), True
+        return np.asarray(x), True  # the kernel need not be indefinite
 
 
 def solve_reduced(
@@ -331,7 +331,8 @@ def solve_reduced(
         work_size = LAPACK_BLOCK * (n_outputs + LAPACK_BLOCK + 1)
         Qt_t[1:], _, _ = lapack.dormqr("L", "T", reflections, scales, Qt_t[1:], lwork=work_size)
 
-        # (T + λI) z = Qᵀ t for all λ as one tridiagonal system with these blocks on its diagonal
+        # (T + λI) z = Qᵀ t for all λ as one tridiagonal system with these blocks on its diagonal;
+        # zeros off the diagonal separate the blocks
         block_diagonal = (diagonal + shifts[:, None]).ravel()
         block_off_diagonal = np.tile(np.append(off_diagonal, 0.0), n_shifts)[:-1]
         right_hand_side = np.tile(Qt_t, (n_shifts, 1))
@@ -590,7 +591,7 @@ def galerkin_path(
     norm_of_t = float(np.linalg.norm(t))
     if norm_of_t == 0:
         norm_of_t = 1.0
-    t = t / norm_of_t
+    t = t / norm_of_t  # so that norms of residuals are relative; x is scaled back in the end
     max_vectors = min(n_steps, len(t))
     V = np.empty((max_vectors, len(t)))  # orthonormal rows that span the subspace
     AV = np.empty((max_vectors, len(t)))
@@ -605,7 +606,7 @@ def galerkin_path(
             # the solution in the subspace of the vectors so far
             k = n_vectors
             y = np.linalg.solve(projected_A[:k, :k] + shift * np.eye(k), projected_t[:k])
-            residual = t - y @ AV[:k] - shift * (y @ V[:k])
+            residual = t - y @ AV[:k] - shift * (y @ V[:k])  # t − (A + λI) x with x = Vᵀ y
             Y[index, :k] = y
             residual_norms[index] = np.linalg.norm(residual)
             is_accurate = residual_norms[index] <= max(tol, MIN_RESIDUAL)

@@ -128,6 +128,7 @@ def diagonalize_gram(
         The rotation; None if R is unchanged.
     """
     n_features = R.shape[1]
+    # only the downdates of short folds need a diagonal Gram matrix, which one term can have
     has_short_fold = min(map(len, folds)) <= n_features / SHORT_FOLD_RATIO
     if len(terms) > 1 or not has_short_fold:
         return R, terms, None
@@ -269,6 +270,7 @@ def _solve_semidefinite(grams: Array, moments: Array, alphas: Array) -> Array:
     by_alpha, is_definite = solve_shifted_systems(grams, moments, alphas)
     solutions = by_alpha.transpose(0, 2, 3, 1)
     for k in np.flatnonzero(~is_definite):  # negative eigenvalues are rounding errors of zeros
+        # Q diag(1 / (eigenvalues + alpha)) Qᵀ moment
         eigenvalues, Q = scipy.linalg.eigh(grams[k], check_finite=False)
         inverse_eigenvalues = 1.0 / (np.maximum(eigenvalues, 0.0)[:, None] + alphas)
         solutions[k] = np.einsum(
@@ -352,7 +354,8 @@ def _downdate(Z: Array, moment: Array, inverse_diagonal: Array) -> Array:
     n_outputs = moment.shape[2]
     n_alphas = inverse_diagonal.shape[2]
 
-    # I − Z D Zᵀ, of which each entry is computed once, (k, n, n, n_alphas)
+    # I − Z D Zᵀ, of which each entry is computed once, (k, n, n, n_alphas); without rounding its
+    # diagonal is positive
     i, j = np.triu_indices(n)
     downdates = np.empty((k, n, n, n_alphas))
     downdates[:, i, j] = -((Z[:, i] * Z[:, j]) @ inverse_diagonal)
@@ -571,7 +574,7 @@ class _InverseModels:
         if middle_shift < MIN_SHIFT * np.diagonal(S).max():  # the inverse would be inaccurate
             return None
 
-        # each step of the iteration divides the error by 1 / contraction
+        # each step multiplies the error by at most the contraction, 0 if all λ_U are equal
         differences = shifts - middle_shift
         contraction = float(np.abs(differences).max()) / middle_shift
         if contraction > MAX_CONTRACTION:
@@ -579,7 +582,8 @@ class _InverseModels:
         n_steps = 1
         if contraction > EPSILON:
             n_steps = math.ceil(math.log(EPSILON) / math.log(contraction))
-        if (n_steps - 1) * len(shifts) * n_outputs > MAX_PRODUCTS * m:
+        # columns that the iterations multiply by the inverse
+        if (n_steps - 1) * len(shifts) * n_outputs > MAX_PRODUCTS * m:  # slower than a spectrum
             return None
 
         with allow_threads(m**3):

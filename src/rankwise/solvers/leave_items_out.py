@@ -230,7 +230,7 @@ def make_resolvent(
         eta = (1 - beta) / training.pair_weight
         kappa += eta * training.item_weight
         rho = kappa**2 / eta - kappa * training.item_weight
-    intercept_penalty = 0.0
+    intercept_penalty = 0.0  # ρ/α; ρ is exactly 0 if β = 0
     if beta > 0:
         intercept_penalty = rho / alpha
     shift = alpha / kappa  # λ'
@@ -602,12 +602,15 @@ class _PairNumerators:
         coef, _ = fit_all_items(spectrum, resolvent, y[:, None])
         self._coef = coef[:, 0]  # u = G y
 
-        # constants of `rounding_bound`, and an upper bound of it for all pairs
+        # constants of `rounding_bound`; B is a sum of two terms that partly cancel, so its rounding
+        # errors are relative to both
         diagonal_of_B = resolvent.diagonal_of_G + resolvent.B_ones**2 / resolvent.pivot
         self._root_of_B = np.sqrt(np.abs(diagonal_of_B) + resolvent.complement_diagonal)
         self._sensitivity = self._sensitivity_of_scores(spectrum, resolvent)
         self._rounding_unit = PAIR_ROUNDING * EPSILON * np.sqrt(len(y))
         self._largest_y = np.abs(y).max()
+
+        # upper bound of `rounding_bound` for all pairs, with |y_i − y_j| ≤ 2 max|y| and det ≤ G²
         largest_G = self._diagonal_of_G.max()
         largest_terms = 8 * largest_G * self._largest_y + 2 * np.abs(self._coef).max()
         largest_sum = self._root_of_B.max() ** 2 * largest_terms

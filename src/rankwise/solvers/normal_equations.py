@@ -150,7 +150,7 @@ class GroupMoments(NamedTuple):
         """The group of these rows, of positive weights."""
         # mean and scatter of the rows (a root of it), and Σ w_i w_j over the pairs i < j
         total_weight = float(weight.sum())
-        weight_of_previous_rows = np.cumsum(weight)[:-1]
+        weight_of_previous_rows = np.cumsum(weight)[:-1]  # of the rows before each but the first
         pair_weight = float(weight[1:] @ weight_of_previous_rows)
         mean = weight @ Z / total_weight
         root = _compress_rows(np.sqrt(weight)[:, None] * (Z - mean))
@@ -196,26 +196,26 @@ class GroupMoments(NamedTuple):
 
     def pairs(self, n_features: int, group_weight: str) -> WeightedSums:
         """Sums over the pairs: L is the weight of the group times centering."""
-        weight_per_pair = 1.0
+        factor_of_pairs = 1.0
         if group_weight == "groups" and self.pair_weight > 0:
-            weight_per_pair = 1.0 / self.pair_weight  # every group has the weight 1
+            factor_of_pairs = 1.0 / self.pair_weight  # so that every group has the weight 1
         elif group_weight == "groups":
-            weight_per_pair = 0.0  # a single item
-        # Σ w_i w_j (z_i − z_j)(z_i − z_j)ᵀ over the pairs is the total weight times the scatter
-        gram = weight_per_pair * self.weight * (self.scatter_root.T @ self.scatter_root)
+            factor_of_pairs = 0.0  # a single item has no pairs
+        # with z = (features, scores) of a row, Σ w_i w_j (z_i − z_j)(z_i − z_j)ᵀ over the pairs is
+        # the total weight of the rows times their scatter Σ w (z − mean)(z − mean)ᵀ
+        gram = factor_of_pairs * self.weight * (self.scatter_root.T @ self.scatter_root)
         return WeightedSums(
             gram[:n_features, :n_features],
             gram[:n_features, n_features:],
-            weight=weight_per_pair * self.pair_weight,
+            weight=factor_of_pairs * self.pair_weight,
             n_terms=self.n_items * (self.n_items - 1) // 2,
         )
 
     def rows(self, n_features: int) -> WeightedSums:
         """Sums over the rows."""
-        # Σ w z zᵀ of the rows z = (features, scores), from their scatter and their mean
-        gram = self.scatter_root.T @ self.scatter_root + self.weight * np.outer(
-            self.mean, self.mean
-        )
+        # with z = (features, scores) of a row, Σ w z zᵀ is the scatter plus (Σ w) mean meanᵀ
+        scatter = self.scatter_root.T @ self.scatter_root
+        gram = scatter + self.weight * np.outer(self.mean, self.mean)
         return WeightedSums(
             gram[:n_features, :n_features],
             gram[:n_features, n_features:],
@@ -226,9 +226,9 @@ class GroupMoments(NamedTuple):
 
 def _compress_rows(Z: Array) -> Array:
     """A matrix with the same ``Zᵀ Z`` and at most about twice as many rows as columns."""
-    # at most about as many rows as columns, with the same Zᵀ Z
+    # replace many rows by at most one for each column, with the same Zᵀ Z
     n_rows, n_columns = Z.shape
-    if n_rows <= 2 * n_columns:
+    if n_rows <= 2 * n_columns:  # too few to gain much
         return Z
     gram = Z.T @ Z
     return _root_of_gram(gram, np.sqrt(gram.diagonal()))

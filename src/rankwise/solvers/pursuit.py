@@ -4,7 +4,9 @@ A step selects the functions, one for each view, that decrease the objective mos
 e_v = k_vᵀ (t − A f) a choice γ = (γ_1 … γ_M) has the coefficients ``a = S⁻¹ e`` and decreases
 the objective by ``eᵀ S⁻¹ e``, where S is the matrix B + C of figure 2:
 
-    S_vv = k_vᵀ A k_v + 2ν(M−1) k̄_vᵀ L̄ k̄_v,        S_vu = −2ν k̄_vᵀ L̄ k̄_u
+    S_vv = k_vᵀ A k_v + (M−1) 2ν/W̄ k̄_vᵀ L̄ k̄_v,        S_vu = −2ν/W̄ k̄_vᵀ L̄ k̄_u
+
+with the total weight W̄ of the pairs on which the M views are to agree.
 
 S never changes, so it is computed once, before the first step.
 """
@@ -98,7 +100,8 @@ class PursuitProblem:
                 squared_norms, squared_lengths = self._sparse_squared_norms(K)
             else:
                 squared_norms, squared_lengths = self._dense_squared_norms(K)
-            # a norm that is only rounding: the function is constant
+            # kᵀ A k is a kind of variance; if it is only rounding, relative to the mean square of
+            # the values, the function is constant
             rounding_error = CONSTANT_TOLERANCE * squared_lengths / K.shape[0]
             is_constant = squared_norms <= rounding_error
             squared_norms_by_view.append(np.where(is_constant, 0.0, squared_norms))
@@ -106,7 +109,8 @@ class PursuitProblem:
 
     def _sparse_squared_norms(self, K: Matrix) -> tuple[Array, Array]:
         """``kᵀ A k`` and ``kᵀ k`` of every column."""
-        # kᵀ A k of each column k of K, and kᵀ k; without the mean, if the intercept is free
+        # kᵀ A k of each column k of K, and kᵀ k; centering a column, which would make it dense,
+        # takes β mean² from kᵀ A k
         squared_norms = self.loss.norms(K)
         if self.has_free_intercept:
             squared_norms = squared_norms - self.loss.beta * self.means(K) ** 2
@@ -127,28 +131,28 @@ class PursuitProblem:
         """``2ν/W̄ L̄ V`` at the rows of the agreement."""
         if self.agreement is None or not self.agreement.n_pairs:
             return np.zeros_like(V)
-        # 2ν/W̄ L̄ V
-        weight_per_pair = 2.0 * self.nu / self.agreement.total_weight
-        return self.agreement.laplacian(V) * weight_per_pair
+        pair_factor = 2.0 * self.nu / self.agreement.total_weight  # 2ν/W̄
+        return self.agreement.laplacian(V) * pair_factor  # 2ν/W̄ L̄ V
 
-    def inner_products(self, v: int, u: int) -> Array:
+    def agreement_products(self, v: int, u: int) -> Array:
         """``2ν/W̄ k̄_vᵀ L̄ k̄_u`` of the functions with the same index in both views."""
-        # 2ν/W̄ k_jᵀ L̄ k'_j of function j of view v and function j of view u, at the items on which
-        # the views should agree; `agreement_product` multiplies by 2ν/W̄ L̄
+        # 2ν/W̄ k_jᵀ L̄ k'_j of function j of view v and function j of view u, for every j, at the
+        # items on which the views should agree
         products = []
         blocks_v = _dense_blocks(self.agreeing[v])
         blocks_u = _dense_blocks(self.agreeing[u])
         for (_, functions_of_v), (_, functions_of_u) in zip(blocks_v, blocks_u, strict=True):
-            agreement = self.agreement_product(functions_of_u)
-            products.append(np.einsum("ij,ij->j", functions_of_v, agreement))
+            scaled_laplacian_of_u = self.agreement_product(functions_of_u)  # 2ν/W̄ L̄ k'
+            products.append(np.einsum("ij,ij->j", functions_of_v, scaled_laplacian_of_u))
         return np.concatenate(products)
 
-    def cross_products(self, v: int, u: int) -> Array:
+    def agreement_cross_products(self, v: int, u: int) -> Array:
         """``2ν/W̄ k̄_vᵀ L̄ k̄_u`` of every function of view v with every function of view u."""
         # 2ν/W̄ k_iᵀ L̄ k'_j of every function i of view v and every function j of view u
         products = np.empty((self.scored[v].shape[1], self.scored[u].shape[1]))
         for columns, block in _dense_blocks(self.agreeing[u]):
-            products[:, columns] = self.agreeing[v].T @ self.agreement_product(block)
+            scaled_laplacian_of_u = self.agreement_product(block)  # 2ν/W̄ L̄ k'
+            products[:, columns] = self.agreeing[v].T @ scaled_laplacian_of_u
         return products
 
     def stacked_product(self, x: Array) -> Array:
@@ -201,17 +205,17 @@ class SharedIndexSearch:
 
     def __init__(self, problem: PursuitProblem, squared_norms: list[Array]) -> None:
         # S, the quadratic part of the objective in the coefficients of one function for each view:
-        # S_vv = k_vᵀ A k_v + 2ν(M−1) k̄_vᵀ L̄ k̄_v and S_vu = −2ν k̄_vᵀ L̄ k̄_u, with the values k of a
-        # function at the scored rows, k̄ at the rows on which the M views are to agree
+        # S_vv = k_vᵀ A k_v + (M−1) 2ν/W̄ k̄_vᵀ L̄ k̄_v and S_vu = −2ν/W̄ k̄_vᵀ L̄ k̄_u, with the values k
+        # of a function at the scored rows, k̄ at the rows on which the M views are to agree
         n_views = problem.n_views
         n_functions = len(squared_norms[0])
         S = np.empty((n_functions, n_views, n_views))
         for v in range(n_views):
             S[:, v, v] = squared_norms[v]
             if n_views > 1:
-                S[:, v, v] += (n_views - 1) * problem.inner_products(v, v)
+                S[:, v, v] += (n_views - 1) * problem.agreement_products(v, v)
             for u in range(v):
-                off_diagonal = -problem.inner_products(v, u)
+                off_diagonal = -problem.agreement_products(v, u)
                 S[:, v, u] = off_diagonal
                 S[:, u, v] = off_diagonal
         self._inverses_of_S = np.asarray(np.linalg.pinv(S, hermitian=True), dtype=np.float64)
@@ -246,11 +250,12 @@ class AllPairsSearch:
 
     def __init__(self, problem: PursuitProblem, squared_norms: list[Array]) -> None:
         # S, the quadratic part of the objective in the coefficients of one function for each view:
-        # S_vv = k_vᵀ A k_v + 2ν(M−1) k̄_vᵀ L̄ k̄_v and S_vu = −2ν k̄_vᵀ L̄ k̄_u, with the values k of a
-        # function at the scored rows, k̄ at the rows on which the M views are to agree
-        self._S_11 = squared_norms[0] + problem.inner_products(0, 0)
-        self._S_22 = squared_norms[1] + problem.inner_products(1, 1)
-        self._negative_S_12 = problem.cross_products(0, 1)  # of every pair of functions
+        # S_vv = k_vᵀ A k_v + (M−1) 2ν/W̄ k̄_vᵀ L̄ k̄_v and S_vu = −2ν/W̄ k̄_vᵀ L̄ k̄_u, with the values k
+        # of a function at the scored rows, k̄ at the rows on which the M views are to agree
+        # here M = 2, so M − 1 = 1
+        self._S_11 = squared_norms[0] + problem.agreement_products(0, 0)
+        self._S_22 = squared_norms[1] + problem.agreement_products(1, 1)
+        self._negative_S_12 = problem.agreement_cross_products(0, 1)  # of every pair of functions
 
     def best(self, correlations: list[Array], exhausted: list[Mask]) -> Choice:
         """The choice with the largest gain, by a pass over all pairs, in blocks of rows."""
@@ -306,16 +311,17 @@ class AllCombinationsSearch:
 
     def __init__(self, problem: PursuitProblem, squared_norms: list[Array]) -> None:
         # S, the quadratic part of the objective in the coefficients of one function for each view:
-        # S_vv = k_vᵀ A k_v + 2ν(M−1) k̄_vᵀ L̄ k̄_v and S_vu = −2ν k̄_vᵀ L̄ k̄_u, with the values k of a
-        # function at the scored rows, k̄ at the rows on which the M views are to agree
+        # S_vv = k_vᵀ A k_v + (M−1) 2ν/W̄ k̄_vᵀ L̄ k̄_v and S_vu = −2ν/W̄ k̄_vᵀ L̄ k̄_u, with the values k
+        # of a function at the scored rows, k̄ at the rows on which the M views are to agree
         n_views = problem.n_views
         n_functions = tuple(len(squared_norms_of_view) for squared_norms_of_view in squared_norms)
         S = np.zeros((*n_functions, n_views, n_views))  # one axis for each view's function
         for v in range(n_views):
-            diagonal = squared_norms[v] + (n_views - 1) * problem.inner_products(v, v)
+            diagonal = squared_norms[v] + (n_views - 1) * problem.agreement_products(v, v)
             S[..., v, v] = _place_on_axes(diagonal, (v,), n_views)
             for u in range(v):
-                off_diagonal = _place_on_axes(-problem.cross_products(u, v), (u, v), n_views)
+                products = problem.agreement_cross_products(u, v)
+                off_diagonal = _place_on_axes(-products, (u, v), n_views)
                 S[..., u, v] = off_diagonal
                 S[..., v, u] = off_diagonal
         self._inverses_of_S = np.empty_like(S)
@@ -469,12 +475,13 @@ class _Expansion:
         self._coef_of_steps: list[dict[int, float]] = [{} for _ in problem.scored]
         self._scores_of_steps = np.zeros((len(problem.loss.target), problem.n_views))
         n_agreeing = problem.agreeing[0].shape[0] if problem.agreeing else 0
+        # the fit has the scored rows and then the agreeing rows of each view; the latter have no
+        # target, the views are only to agree there
         target_of_view = np.concatenate([problem.loss.target, np.zeros(n_agreeing)])
         target = np.tile(target_of_view, problem.n_views)
         self._least_squares = OrthogonalBasis(problem.stacked_product, target)
-        self._functions_of_fit: list[
-            tuple[int, int]
-        ] = []  # (view, function) in the order of that basis
+        # (view, function) of each vector of that basis
+        self._functions_of_fit: list[tuple[int, int]] = []
         self.basis: list[list[int]] = [[] for _ in problem.scored]
         self.exhausted: list[Mask] = [np.zeros(K.shape[1], dtype=bool) for K in problem.scored]
 
