@@ -124,7 +124,8 @@ class LevelLaplacian:
         level_sums = items_by_level.T.tocsr() @ R
         level_size = np.where(levels.weight_of_level > 0, levels.weight_of_level, 1.0)
 
-        # Σ within (r − level mean)² + Σ between (level mean − group mean)², multiplied out
+        # Σ within (r − level mean)² + Σ between (level mean − group mean)², multiplied out:
+        # within r² and (between − within) · (level sum)² / size, less pair weight · (group sum)²
         squared_norms = sums_of_squares(R, weight * self.within[levels.level_of_item])
         squared_norms += sums_of_squares(level_sums, (self.between - self.within) / level_size)
         if self.between.any():

@@ -161,7 +161,7 @@ def partner_blocks(
     """
     # item k of the order owns the pairs with its partners, which are consecutive in the order, from
     # position first_partner[k] on. A block has all pairs of several owners
-    n_pairs_so_far = np.cumsum(n_partners)
+    n_pairs_so_far = np.cumsum(n_partners)  # a block ends where a multiple of BLOCK_PAIRS is passed
     cuts = np.flatnonzero(np.diff(n_pairs_so_far // BLOCK_PAIRS, prepend=0))
     for start, stop in itertools.pairwise([0, *cuts.tolist(), len(order)]):
         n_partners_of_owner = n_partners[start:stop]

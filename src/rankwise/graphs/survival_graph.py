@@ -248,7 +248,8 @@ class SurvivalGraph(PreferenceGraph):
         weighted_r = levels.sorted_weight[position] * r
         level = levels.level_of_position[position]
 
-        # for each entry the sum of the later entries of its column and group
+        # for each entry the sum of the later entries of its column and group, which are sorted
+        # before it, because the time falls
         n_levels = len(levels.start_of_level)
         column_start = column.astype(np.int64) * n_levels
         first_level_of_group = levels.level_bounds_of_group[levels.group_of_level[level]]

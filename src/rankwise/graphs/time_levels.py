@@ -163,7 +163,8 @@ class SurvivalRoot(GraphRoot):
     def apply(self, V: Array) -> Array:
         """``F V``."""
         # F V; F is the transpose of the map of v to
-        # √w (level_factor (v − level mean) + later_factor (level mean − later mean))
+        # √w (level_factor (v − level mean) + later_factor (level mean − later mean)), that is
+        # √w (level_factor v + √w c) with the level means of √w v and a constant c of each level
         levels = self._levels
         sorted_V = self._sort(V)
         level_mean = self._level_means(self._root_weight * sorted_V)
@@ -188,20 +189,22 @@ class SurvivalRoot(GraphRoot):
 
     def solve(self, d: Array) -> Array:
         """A vector b with ``F b = d``, for d in the range of F."""
-        # b with F b = d: invert `apply` from the earliest level on
+        # b with F b = d: invert `apply` from the earliest level on. A level mean of d is
+        # later_factor times that of √w b, less the flow from the earlier levels
         levels = self._levels
         sorted_d = self._sort(d)
-        level_mean = self._level_means(sorted_d)
+        mean_of_d = self._level_means(sorted_d)
         # eliminating the earlier levels spreads their sum over the remaining items
         remaining = (levels.weight_of_level + levels.weight_of_later)[:, None]
         sum_of_earlier = levels.sum_over_earlier_levels(levels.sum_in_levels(sorted_d))
-        eliminated = sum_of_earlier * reciprocal_or_zero(remaining)
-        level_constant = reciprocal_or_zero(self._later_factor) * (level_mean + eliminated)
+        flow_from_earlier = sum_of_earlier * reciprocal_or_zero(remaining)
+        mean_of_b = reciprocal_or_zero(self._later_factor) * (mean_of_d + flow_from_earlier)
 
+        # d/√w deviates from the level by level_factor times the deviation of b
         deviation = reciprocal_or_zero(self._root_weight) * sorted_d
-        deviation -= self._root_weight * levels.to_positions(level_mean)
+        deviation -= self._root_weight * levels.to_positions(mean_of_d)
         b = levels.to_positions(reciprocal_or_zero(self._level_factor)) * deviation
-        b += self._root_weight * levels.to_positions(level_constant)
+        b += self._root_weight * levels.to_positions(mean_of_b)
         return levels.to_items(b).reshape(d.shape)
 
     def solve_adjoint(self, r: Array) -> Array:

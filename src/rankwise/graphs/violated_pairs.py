@@ -262,13 +262,15 @@ def count_ordered_pairs(
 
     def weigh_violated(margin: Array) -> Array:
         """Pairs whose winner has a margin below that of the loser plus one, shape (2, n_items)."""
+        # weights of the violated pairs of each item, those in which the margin of the winner is
+        # less than that of the loser plus 1
         order = np.lexsort((margin, subset_of_item))
         starts = np.searchsorted(subset_of_item[order], np.arange(n_subsets))
         weight_of_winners, _ = sum_violated(
             margin[order], level[order], starts, winner_weight[order]
         )
         _, weight_of_losers = sum_violated(margin[order], level[order], starts, loser_weight[order])
-        weights = np.empty((2, n_items))  # of each item as loser, and as winner
+        weights = np.empty((2, n_items))  # row 0: of each item as loser; row 1: as winner
         weights[0, order] = loser_weight[order] * weight_of_winners
         weights[1, order] = winner_weight[order] * weight_of_losers
         return weights

@@ -199,8 +199,8 @@ class PlackettLuceLoss(PairwiseLoss):
                 placed[:] = True
         tables = list(_tables_by_length(scores, graph.groups, placed))
         if weight is None:
-            weight = np.ones(graph.n_groups)
-            if graph.group_weight == "groups":
+            weight = np.ones(graph.n_groups)  # of each ranking
+            if graph.group_weight == "groups":  # its choices weigh 1 together
                 for table in tables:
                     n_choices = table.weight.sum(axis=(0, 2))
                     weight[table.ranking] = 1 / np.maximum(n_choices, 1)

@@ -377,9 +377,9 @@ def _infer_words(
 
 def _number_column(column: ColumnInfo, cells: AnyArray, sample: list[str]) -> ColumnInfo:
     """Numbers written as text; words among them are missing values."""
-    if not any(math.isnan(parse_number(text)) for text in sample):
+    if not any(math.isnan(parse_number(text)) for text in sample):  # no words
         return column
-    n_missing = 0
+    n_missing = 0  # with the words
     for text in cell_as_text(cells):
         if text is None or math.isnan(parse_number(text)):
             n_missing += 1

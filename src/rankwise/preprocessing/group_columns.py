@@ -88,7 +88,7 @@ def check_groups(
     was_checked_before = y is target
     if was_checked_before or not isinstance(target, Relevance):
         return X
-    if target.groups.n_groups == 1:
+    if target.groups.n_groups == 1:  # one list, maybe because its groups are missing
         _, labels, _ = unpack_target(y, groups)
         if labels is None:
             warn_of_group_names(X, y)
@@ -250,6 +250,8 @@ def _contains_groups(values: Labels, groups: Groups, *, is_named: bool) -> bool:
     are_numbers = values.dtype.kind in "biuf"
     if not are_numbers:
         return True
+    # integers are codes of the groups if they are consecutive, or rise in the order of the labels
+    # or of the rows; others may be a feature of queries
     first_rows = groups.order[groups.starts]
     values_by_label = values[first_rows]
     values_by_row = values[np.sort(first_rows)]

@@ -58,6 +58,7 @@ def scale_in_groups(X: Numbers, codes: Indices, *, with_mean: bool = True) -> Nu
     unit = np.ldexp(1.0, exponent - 1)
     tolerance = ROUNDING_EPSILONS * float(np.finfo(X.dtype).eps)
 
+    # scale whole groups, several at a time
     rows_per_block = max(1, BLOCK_ENTRIES // max(1, X.shape[1]))
     block_of_group = groups.starts // rows_per_block
     starts_new_block = np.diff(block_of_group) > 0

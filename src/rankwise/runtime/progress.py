@@ -34,7 +34,7 @@ class Progress:
         self._title = title
         self._total = total
         self._in_place = in_place
-        if show is None:
+        if show is None:  # on a terminal only, and not for short work
             self.is_shown = sys.stderr.isatty()
             self._pause = self.PAUSE
             self._next_time = time.monotonic() + self.DELAY

@@ -237,10 +237,10 @@ def _weights_by_grams(
         grams_without = np.zeros((len(batch), n_features, n_features))
         moments_without = np.zeros((len(batch), n_features, n_outputs))
         for term, moment in zip(terms, moment_per_term, strict=True):
-            weights = term.weights_without(folds_of_batch)[:, None, None]
+            term_weights = term.weights_without(folds_of_batch)[:, None, None]  # ω of each fold
             moments_of_folds = [R[fold].T @ term.target[fold] for fold in folds_of_batch]
-            grams_without += weights * term.grams_without(folds_of_batch)
-            moments_without += weights * (moment - np.stack(moments_of_folds))
+            grams_without += term_weights * term.grams_without(folds_of_batch)
+            moments_without += term_weights * (moment - np.stack(moments_of_folds))
         if n_nuisance:
             systems = zip(grams_without, moments_without, strict=True)
             penalized = [partial_out(gram, moment, n_nuisance) for gram, moment in systems]

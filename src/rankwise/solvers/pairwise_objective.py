@@ -77,9 +77,8 @@ class Objective:
 
     def scores(self, w: Array) -> Array:
         """``R w``, up to a constant."""
-        is_varying = (
-            self.largest_feature_values > 0
-        )  # a constant column changes no difference of scores
+        # a constant column changes no difference of scores
+        is_varying = self.largest_feature_values > 0
         return np.asarray(self.R @ np.where(is_varying, w, 0.0))
 
     def derivative_in_weights(self, derivative_in_scores: Array) -> Array:
@@ -137,9 +136,8 @@ def make_objective(R: Matrix, loss: PairwiseLoss, alpha: float) -> Objective:
         if R.dtype != np.float64 or is_far_from_zero.any():
             R = R - middle  # differences of scores, and so the loss, stay the same
             largest_values = half_range
-    largest_values = np.where(
-        column_min == column_max, 0.0, largest_values
-    )  # 0 marks constant columns
+    is_constant = column_min == column_max
+    largest_values = np.where(is_constant, 0.0, largest_values)  # 0 marks constant columns
     return Objective(R, loss, alpha, largest_values, n_items=R.shape[0])
 
 

@@ -549,10 +549,10 @@ class _Expansion:
         n_rows, n_views = self._scores_of_steps.shape
         return self._least_squares.fitted.reshape(n_views, -1).T[:n_rows]
 
-    def make_step(self, chosen: tuple[int, ...], A_search_mean: Array) -> Step:
+    def make_step(self, chosen: tuple[int, ...], A_mean_scores: Array) -> Step:
         """The current expansion; the coefficient is 0 for functions in the span of earlier ones.
 
-        `A_search_mean` is ``A f`` of the mean f of `scores_for_next_choice`.
+        `A_mean_scores` is A times the mean of `scores_for_next_choice` over the views.
         """
         # the model after this step, with the coefficients of the steps or of a least-squares fit
         if self._backfit is None:
@@ -568,10 +568,10 @@ class _Expansion:
             coef.append(np.array([coef_of_function.get(j, 0.0) for j in functions]))
         means = self._problem.means(scores)
         mean_of_views = scores.mean(axis=1)
-        A_mean = A_search_mean
-        if self._backfit == "final":  # the search goes on from the scores of the steps, not these
-            A_mean = self._problem.product(mean_of_views)
-        return Step(chosen, basis, coef, means, self._loss_of_mean(mean_of_views, A_mean, means))
+        if self._backfit == "final":  # the next choice starts from the scores of the steps
+            A_mean_scores = self._problem.product(mean_of_views)
+        error = self._loss_of_mean(mean_of_views, A_mean_scores, means)
+        return Step(chosen, basis, coef, means, error)
 
     def _least_squares_coef(self) -> list[dict[int, float]]:
         """For each view the coefficients of its functions in the least-squares fit."""
@@ -581,7 +581,9 @@ class _Expansion:
             coef_by_view[view][j] = coefficient
         return coef_by_view
 
-    def _loss_of_mean(self, mean_of_views: Array, A_mean: Array, view_means: Array) -> float:
+    def _loss_of_mean(
+        self, mean_of_views: Array, A_mean_of_views: Array, view_means: Array
+    ) -> float:
         """Loss of the mean of the views, less the best intercept if that is free."""
         problem = self._problem
         f = mean_of_views
@@ -589,7 +591,7 @@ class _Expansion:
             f = mean_of_views - view_means.mean()
         # loss at the mean f of the views: loss(0) − loss(f) = fᵀ (2 t − A f); the product A f is
         # the same with and without a free intercept
-        decrease = float(f @ (2 * problem.loss.target - A_mean))
+        decrease = float(f @ (2 * problem.loss.target - A_mean_of_views))
         return max(0.0, problem.loss.at_zero - decrease)
 
 
@@ -622,16 +624,16 @@ def pursue(
     # greedy: each step adds the functions, one for each view, that decrease the objective most
     expansion = _Expansion(problem, backfit)
     smallest_gain = EPSILON * problem.loss.at_zero
-    A_mean = np.zeros_like(problem.loss.target)  # A f of the mean f of the views, 0 before a step
+    A_mean_scores = np.zeros_like(problem.loss.target)  # scores are 0 before the first step
     n_steps_made = 0
     while n_steps_made < n_steps:
-        residual = problem.loss.target - A_mean
+        residual = problem.loss.target - A_mean_scores
         correlations = [np.asarray(K.T @ residual) for K in problem.scored]
         choice = search.best(correlations, expansion.exhausted)
         if not choice.gain > smallest_gain:
             return
         if expansion.add(choice):  # else the scores are the same, and the functions are exhausted
             mean_scores = expansion.scores_for_next_choice().mean(axis=1)  # of the views
-            A_mean = problem.product(mean_scores)
+            A_mean_scores = problem.product(mean_scores)
             n_steps_made += 1
-            yield expansion.make_step(choice.indices, A_mean)
+            yield expansion.make_step(choice.indices, A_mean_scores)
