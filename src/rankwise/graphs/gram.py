@@ -15,7 +15,7 @@ from rankwise._compiled import add_rows, scale_rows
 from rankwise.arrays import Array, Indices, take_weights
 from rankwise.caching import cached_property
 from rankwise.graphs.levels import Partition
-from rankwise.groups import group_means, group_sums
+from rankwise.groups import group_means
 from rankwise.runtime.threads import LARGE_STEP, map_in_threads
 
 BLOCK_BYTES = 2**23
@@ -51,13 +51,13 @@ def nested_scatter(
 
     >>> R = np.array([[0.0], [4.0], [5.0], [7.0]])
     >>> target = np.ones(4)
-    >>> rows = Partition(np.array([0, 0, 1, 1]), np.array([1.0, 3.0]))
+    >>> rows = Partition(np.array([0, 0, 1, 1]), np.array([1.0, 3.0]), np.array([2.0, 2.0]))
     >>> nested_scatter(R, [rows], target)  # 1 · (2² + 2²) + 3 · (1² + 1²)
     (array([[14.]]), array([16.]))
 
     Both are children of a parent of weight 5 and mean 4:
 
-    >>> parents = Partition(np.array([0, 0]), np.array([5.0]))
+    >>> parents = Partition(np.array([0, 0]), np.array([5.0]), np.array([4.0]))
     >>> nested_scatter(R, [rows, parents], target)[0]  # 14 + 5 · (2 · 2² + 2 · 2²)
     array([[94.]])
     """
@@ -66,11 +66,10 @@ def nested_scatter(
     innermost_partition, *outer_partitions = partitions
     rows = _WeightedRows(R, innermost_partition, target, row_weight)
     gram, moment, means = _scatter_of_rows(rows)
-    sizes = rows.size_of_parents
+    sizes = innermost_partition.size
     for partition in outer_partitions:  # whose children have these means and sizes
         parent = partition.parent
-        parent_sizes = group_sums(sizes, parent, len(partition.weight))
-        parent_means = group_means(means, parent, parent_sizes, sizes)
+        parent_means = group_means(means, parent, partition.size, sizes)
         for children in _row_blocks(means):
             parent_of_child = parent[children]
             deviation = means[children] - parent_means[parent_of_child]
@@ -78,7 +77,7 @@ def nested_scatter(
             deviation *= np.sqrt(child_weight)[:, None]
             gram += deviation.T @ deviation
         means = parent_means
-        sizes = parent_sizes
+        sizes = partition.size
     return gram, moment
 
 
@@ -97,11 +96,6 @@ class _WeightedRows:
         return self.target.reshape(self.R.shape[0], -1)
 
     @cached_property
-    def size_of_parents(self) -> Array:
-        """Number of the rows of each parent, or the sum of their weights."""
-        return group_sums(self.row_weight, self.partition.parent, len(self.partition.weight))
-
-    @property
     def has_equal_weights(self) -> bool:
         """Whether the scatter of each row has the same weight."""
         weight = self.partition.weight
@@ -178,13 +172,13 @@ class BlockedGram:
     @cached_property
     def means(self) -> Array:
         """Mean of the shifted rows of each parent, after the last block; zero without rows."""
-        sizes = self._rows.size_of_parents
+        sizes = self._rows.partition.size
         return self.sum_of_parent / np.where(sizes > 0, sizes, 1.0)[:, None]
 
     def gram_of_means(self) -> Array:
         """What the Gram matrix has more than the scatter around the means of the parents."""
         # Σ w n μ μᵀ over the parents with weights w, sizes n and means μ
-        root_of_weight = self._scale_of_parent * np.sqrt(self._rows.size_of_parents)
+        root_of_weight = self._scale_of_parent * np.sqrt(self._rows.partition.size)
         weighted_means = self.means * root_of_weight[:, None]
         return np.asarray(weighted_means.T @ weighted_means)
 

@@ -103,11 +103,15 @@ class LevelLaplacian:
         levels = self.levels
         group_factors = self.pair_weights * levels.weight_of_group
         if levels.n_levels == levels.n_items:  # every level is one item, its own mean
-            items_of_groups = Partition(levels.group_of_level[levels.level_of_item], group_factors)
+            group_of_item = levels.group_of_level[levels.level_of_item]
+            items_of_groups = Partition(group_of_item, group_factors, levels.weight_of_group)
             return nested_scatter(R, [items_of_groups], t, levels.item_weights)
-        partitions = [Partition(levels.level_of_item, self.within)]
+        partitions = [Partition(levels.level_of_item, self.within, levels.weight_of_level)]
         if not self.has_pairs_inside_levels:
-            partitions.append(Partition(levels.group_of_level, group_factors))
+            levels_of_groups = Partition(
+                levels.group_of_level, group_factors, levels.weight_of_group
+            )
+            partitions.append(levels_of_groups)
         return nested_scatter(R, partitions, t, levels.item_weights)
 
     def squared_column_norms(self, R: Any) -> Array:

@@ -95,12 +95,9 @@ class Levels:
         if self.item_weights is None:
             return self._sum_of_lower_levels(self.weight_of_level)
         # relative to the weight of the group, so that groups of small weight keep their digits
-        group_weight = np.where(self.weight_of_group > 0, self.weight_of_group, 1.0)[
-            self.group_of_level
-        ]
-        return np.asarray(
-            self._sum_of_lower_levels(self.weight_of_level / group_weight) * group_weight
-        )
+        divisor_of_group = np.where(self.weight_of_group > 0, self.weight_of_group, 1.0)
+        divisor = divisor_of_group[self.group_of_level]
+        return np.asarray(self._sum_of_lower_levels(self.weight_of_level / divisor) * divisor)
 
     @property
     def number_in_group(self) -> NDArray[np.int32]:
@@ -149,7 +146,10 @@ class Partition(NamedTuple):
         Number of the parent of each child.
     weight : ndarray of shape (n_parents,)
         Weight of the scatter of each parent's children.
+    size : ndarray of shape (n_parents,)
+        Number of items of each parent, or the sum of their weights.
     """
 
     parent: Indices
     weight: Array
+    size: Array

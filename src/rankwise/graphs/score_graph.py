@@ -165,16 +165,14 @@ class ScoreGraph(PreferenceGraph):
         """Number of pairs of items with positive weight in each group."""
         # pairs of two items of positive weight; without ties, of different level
         levels = self.levels
-        group_of_item = self.groups
-        level_of_item = levels.level_of_item
+        group_size = levels.weight_of_group  # without weights, an item weighs 1
+        level_size = levels.weight_of_level
         if self.item_weights is not None:
             has_weight = self.item_weights > 0
-            group_of_item = group_of_item[has_weight]
-            level_of_item = level_of_item[has_weight]
-        group_size = group_sums(None, group_of_item, self.n_groups)
+            group_size = group_sums(None, self.groups[has_weight], self.n_groups)
+            level_size = group_sums(None, levels.level_of_item[has_weight], levels.n_levels)
         n_pairs: Array = 0.5 * group_size * (group_size - 1)
         if self.ties == "exclude":
-            level_size = group_sums(None, level_of_item, levels.n_levels)
             n_tied_pairs = 0.5 * level_size * (level_size - 1)
             n_pairs -= group_sums(n_tied_pairs, levels.group_of_level, self.n_groups)
         return n_pairs

@@ -351,7 +351,7 @@ def _make_table(
     is_first_unplaced = is_placed[:-1] & ~is_placed[1:]
     is_block_start = np.ones(rows.shape, bool)
     is_block_start[1:] = (differs_from_previous & is_placed[1:]) | is_first_unplaced
-    is_block_end = np.vstack([is_block_start[1:], is_block_start[:1]])
+    is_block_end = np.vstack([is_block_start[1:], is_block_start[:1]])  # always at the last one
 
     # first and last position of the block of each position
     position = np.arange(length)[:, None]
@@ -365,6 +365,7 @@ def _make_table(
     has_alternatives = (block_size > 1) | (block_end < length - 1)
     weight = is_placed & has_alternatives
     removed_share = (position - block_start) / block_size
+    # a last axis of length 1 is multiplied by the columns of values
     return PaddedRankings(
         rows,
         ranking,

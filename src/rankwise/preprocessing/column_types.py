@@ -423,7 +423,7 @@ def _date_column(column: ColumnInfo, cells: AnyArray, date_format: str) -> Colum
     for date_part, values in zip(DATE_PARTS, numbers.T, strict=True):
         if np.ptp(values) > 0:
             varying_parts.append(date_part)
-    if not varying_parts:
+    if not varying_parts:  # all dates are equal
         varying_parts = ["days"]
     return column._replace(
         kind="date",
