@@ -429,7 +429,7 @@ def inverse_curvature(pair_covariance: Array, alpha: float) -> Callable[[Array],
     except np.linalg.LinAlgError:  # infinite features, or rounding
         return diagonal_product
 
-    def full_product(v: Array) -> Array:
+    def full_product(v: Array) -> Array:  # the inverse is inverse_rootᵀ inverse_root
         return np.asarray((inverse_root @ v) @ inverse_root)
 
     return full_product

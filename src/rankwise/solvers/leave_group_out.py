@@ -84,7 +84,7 @@ class WhitenedTerm:
             gram_of_fold = whitened_fold.T @ whitened_fold
             gram_of_others = gram - gram_of_fold
             has_cancelled = gram_of_others.trace() < gram_of_fold.trace()
-            if has_cancelled:
+            if has_cancelled:  # digits are lost: add up the other rows instead
                 whitened_others = np.delete(self.whitened_R, fold, axis=0)
                 gram_of_others = whitened_others.T @ whitened_others
             grams_without[k] = gram_of_others
@@ -311,7 +311,8 @@ def _weights_by_downdates(
         rows = np.stack([folds[number] for number in batch])  # (k, fold size)
         moment_of_folds = R[rows].transpose(0, 2, 1) @ term.target[rows]
         amount_of_folds = term.amount[rows].sum(axis=1)
-        scale = (term.total_amount - amount_of_folds) / term.share  # λ = scale · α
+        # the weight of the term, share/(T − T_U), is divided out: λ = α (T − T_U)/share
+        scale = (term.total_amount - amount_of_folds) / term.share
         shifts = scale[:, None, None] * alphas
         inverse_diagonal = 1.0 / (eigenvalues[:, None] + shifts)  # D, (k, n_features, n_alphas)
         yield batch, _downdate(term.whitened_R[rows], moment - moment_of_folds, inverse_diagonal)

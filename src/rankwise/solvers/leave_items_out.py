@@ -119,7 +119,8 @@ def find_spectrum(
     Spectrum
         Without `first_equal_item`.
     """
-    # eigenvalues and eigenvectors of D^½ K D^½, with the item weights D and K = R Rᵀ for features
+    # eigenvalues of D^½ K D^½, and D^½ times its eigenvectors, with the item weights D; K = R Rᵀ
+    # for features R
     if weight is None:
         weight = np.ones(len(matrix))
     root_of_weight = np.sqrt(weight)[:, None]
@@ -223,7 +224,8 @@ def make_resolvent(
     """
     # the loss κ Σ w e² − η (Σ w e)² of errors e = y − f, weighted w, over all pairs (1 − β) and all
     # items (β), is that of κ Σ w (e − b)² + ρ b² with the best intercept b: a ridge regression.
-    # G = (K + λ'D⁻¹)⁻¹ with that intercept eliminated; c = G y are the dual coefficients
+    # G = (K + λ'D⁻¹)⁻¹ with that intercept eliminated; c = G y are the dual coefficients. With the
+    # weights s of the items and W of their pairs κ = (1−β) s/W + β/s, η = (1−β)/W, ρ = κ²/η − κ s
     kappa = beta / training.item_weight
     rho = np.inf
     if beta < 1:
@@ -419,7 +421,7 @@ def leave_out_items(
         Coefficients or weights.
     """
     if beta == 0:
-        y = y - y.mean(axis=0)
+        y = y - y.mean(axis=0)  # only differences matter: a smaller y keeps more digits
     # dual coefficients without the unit U: c − G_{·U} (G_UU)⁻¹ c_U with c = G y of all items;
     # with features R the weights, Rᵀ times that
     if R is None:
@@ -472,7 +474,7 @@ def _weights_and_columns(
     V_sums = V.sum(axis=0)
     intercept_row = resolvent.B_ones / resolvent.pivot  # its product with y is the intercept
     singular_values = np.sqrt(np.maximum(spectrum.eigenvalues, 0.0))
-    shrinkage = singular_values / (spectrum.eigenvalues + resolvent.shift)
+    shrinkage = singular_values / (spectrum.eigenvalues + resolvent.shift)  # σ/(σ² + λ')
     shrunk_vectors = right_singular_vectors(spectrum, R) * shrinkage
     weights = shrunk_vectors @ (V.T @ y - np.outer(V_sums, intercept_row @ y))
     columns = shrunk_vectors @ (V[items].T - np.outer(V_sums, intercept_row[items]))
@@ -502,7 +504,7 @@ def pair_differences(
     """
     # for all pairs of items i and j the difference of their scores by a model without both
     if beta == 0:
-        y = y - y.mean(axis=0)
+        y = y - y.mean(axis=0)  # only differences matter: a smaller y keeps more digits
     # f_i − f_j = numerator / (G_ii G_jj − G_ij²), by models without i and j
     n_items, n_outputs = y.shape
     block_rows = max(1, n_entries // y.size)
