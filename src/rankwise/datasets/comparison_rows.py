@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.arrays import Array, Indices
+from rankwise.caching import cached_property
 from rankwise.datasets import comparison_words
 from rankwise.datasets.column_values import complete_rows, distinct_cells
 from rankwise.datasets.comparison_columns import ComparisonColumns
@@ -104,7 +105,8 @@ class ComparisonRows:
             return None
         return self.labels[position].labels()
 
-    def items(self) -> list[Labels]:
+    @cached_property
+    def item_labels(self) -> list[Labels]:
         """The columns of items with one common list of texts."""
         return _with_common_texts([self.labels[position] for position in self.columns.items])
 

@@ -330,7 +330,7 @@ def _pair_data(rows: ComparisonRows, times: NDArray[Any] | None, outcome: Array)
 
 def _sides_with_one_item(rows: ComparisonRows) -> Sides:
     """The two items of each row."""
-    first, second = rows.items()
+    first, second = rows.item_labels
     problem = "{} is compared with itself. Leave out the row."
     rows.refuse(first.codes == second.codes, problem, first)
     # Both columns have the same texts, so that one array has the labels of both.
@@ -435,8 +435,9 @@ def _winning_side(rows: ComparisonRows) -> Array:
     assert rows.columns.outcome is not None
     outcome = rows.labels[rows.columns.outcome]
     # 1: the first side won, -1: the second side won, 0: a tie, NaN: not understood
-    item_outcomes = _read_outcomes_as_items(rows, outcome)
-    side_of_word = _sides_of_words(rows, outcome.texts, item_outcomes.is_item)
+    known_sides = comparison_words.outcomes_of_words(outcome.texts)
+    item_outcomes = _read_outcomes_as_items(rows, outcome, known_sides)
+    side_of_word = _sides_of_words(rows, outcome.texts, known_sides, item_outcomes.is_item)
     is_unknown = np.isnan(side_of_word) & ~item_outcomes.is_item
     if is_unknown.any():
         _refuse_words(rows, outcome, np.flatnonzero(is_unknown))
@@ -468,9 +469,11 @@ class _ItemOutcomes(NamedTuple):
     is_item: NDArray[np.bool_]
 
 
-def _read_outcomes_as_items(rows: ComparisonRows, outcome: Labels) -> _ItemOutcomes:
+def _read_outcomes_as_items(
+    rows: ComparisonRows, outcome: Labels, known_sides: list[int | None]
+) -> _ItemOutcomes:
     """Compare each outcome with the labels of the two items of its row."""
-    first, second = rows.items()  # with the same texts
+    first, second = rows.item_labels  # with the same texts
     words = outcome.texts
     code_of_item = {label: code for code, label in enumerate(first.texts)}
     named_item = outcome.expand_to_rows([code_of_item.get(word, -1) for word in words])  # -1: none
@@ -483,33 +486,39 @@ def _read_outcomes_as_items(rows: ComparisonRows, outcome: Labels) -> _ItemOutco
     n_rows_with_item = np.bincount(outcome.codes, weights=~np.isnan(winning_side))
     is_item = n_rows_with_item == n_rows_of_word
     # Numbers that are results say who won, although some are names of items, too.
-    is_result = _is_number_for_result(words, is_item)
+    is_result = _is_number_for_result(words, known_sides, is_item)
     winning_side[outcome.expand_to_rows(is_result)] = np.nan
     return _ItemOutcomes(winning_side, is_item & ~is_result)
 
 
-def _is_number_for_result(words: list[str], is_item: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _is_number_for_result(
+    words: list[str], known_sides: list[int | None], is_item: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
     """Mask of the numbers among the words if they say who won; all False if they name items.
 
     A column is read in one way: if one number is no item, and all numbers have a meaning, then all
     of them are results, although some are names of items, too.
     """
     is_number = np.array([finite_number(word) is not None for word in words])
-    outcomes = np.array(comparison_words.outcomes_of_words(words), dtype=object)
+    sides_of_numbers = np.array(known_sides, dtype=object)[is_number]
     all_name_items = is_item[is_number].all()
-    all_have_meaning = None not in outcomes[is_number]
+    all_have_meaning = None not in sides_of_numbers
     # A column is read in one way: if one number is no item, all numbers are results.
     if all_name_items or not all_have_meaning:
         return np.zeros(len(words), dtype=bool)
     return is_number
 
 
-def _sides_of_words(rows: ComparisonRows, words: list[str], is_item: NDArray[np.bool_]) -> Array:
+def _sides_of_words(
+    rows: ComparisonRows,
+    words: list[str],
+    known_sides: list[int | None],
+    is_item: NDArray[np.bool_],
+) -> Array:
     """The side that each word of the outcome stands for: 1, -1, 0 for a tie, NaN if none."""
     first_column, second_column = rows.names(rows.columns.items)
     side_of_column = {first_column.lower(): 1.0, second_column.lower(): -1.0}
     side_of_word = np.full(len(words), np.nan)  # NaN: no side, unless it is changed below
-    known_sides = comparison_words.outcomes_of_words(words)
     for code, (word, known_side) in enumerate(zip(words, known_sides, strict=True)):
         if word.lower() in side_of_column:
             side_of_word[code] = side_of_column[word.lower()]
@@ -595,7 +604,7 @@ def _rankings_with_one_item_per_row(rows: ComparisonRows) -> _RankingTable:
     weight_in_first_row = weight[first_row_of_ranking][ranking.codes]
     problem = "the weight is {}, and another one in the same ranking."
     rows.refuse(weight != weight_in_first_row, problem, weight)
-    (item,) = rows.items()
+    (item,) = rows.item_labels
     return _RankingTable(
         ranking=ranking.codes,
         item=item,
@@ -608,7 +617,7 @@ def _rankings_with_one_item_per_row(rows: ComparisonRows) -> _RankingTable:
 
 def _rankings_in_one_row_each(rows: ComparisonRows) -> _RankingTable:
     """Rankings of which each is a row: the best item, the second best, …"""
-    columns_of_places = rows.items()  # all with the same texts
+    columns_of_places = rows.item_labels  # all with the same texts
     texts = columns_of_places[0].texts
     # (n_rows, n_places): code of the item on each place; cells after the last item are empty
     item_codes = np.stack([column.codes for column in columns_of_places], axis=1)
