@@ -17,6 +17,7 @@ LEAST_STEP = 1e-10
 SHORT_STEP = 1e-5  # length of the last step, relative to the unknowns
 ROUGH_TOLERANCE = 0.03  # of conjugate gradients far from the minimum
 EXACT_TOLERANCE = 1e-7  # of conjugate gradients at the minimum
+STEEP_END = 0.3  # slope at the end of a step, relative to its start; e⁻¹ where the loss is e^(−m)
 
 
 class Point(NamedTuple):
@@ -177,16 +178,38 @@ def newton(problem: Problem, start: Array, tol: float) -> Point:
 
 
 def _line_search(problem: Problem, point: Point, step: Array) -> Point | None:
-    """Return the longest of the steps 1, ½, ¼, … with a sufficient decrease; None if none has."""
+    """Return the longest of the steps 1, ½, ¼, … with a sufficient decrease; None if none has.
+
+    A step of 1 that ends where the objective is still steep is doubled.
+    """
     slope = float(point.gradient @ step) / problem.total_weight  # of the objective along the step
     if not slope < 0:  # also NaN
         return None
     step_size = 1.0
     while step_size > LEAST_STEP:
-        with np.errstate(over="ignore", invalid="ignore"):
-            trial = problem.evaluate(point.unknowns + step_size * step)
+        trial = _evaluate_step(problem, point, step, step_size)
         rounding = 1e-15 * point.value
         if trial.value <= point.value + 1e-4 * step_size * slope + rounding:  # Armijo's rule
-            return trial
+            return _lengthen_step(problem, point, step, trial) if step_size == 1 else trial
         step_size *= 0.5
     return None
+
+
+def _lengthen_step(problem: Problem, point: Point, step: Array, trial: Point) -> Point:
+    """Double a step of 1 from `point` to `trial` while the objective is steep at its end."""
+    # The loss of a side that only won falls as e^(−m). Newton's step adds only 1 to the margin m;
+    # many would be needed where a tiny alpha allows a large rating.
+    steep_slope = STEEP_END * (point.gradient @ step)  # negative, as the step descends
+    step_size = 1.0
+    while trial.gradient @ step < steep_slope:
+        step_size *= 2
+        longer_trial = _evaluate_step(problem, point, step, step_size)
+        if not longer_trial.gradient @ step < 0:  # beyond the minimum along the step, or NaN
+            break
+        trial = longer_trial
+    return trial
+
+
+def _evaluate_step(problem: Problem, point: Point, step: Array, step_size: float) -> Point:
+    with np.errstate(over="ignore", invalid="ignore"):
+        return problem.evaluate(point.unknowns + step_size * step)
