@@ -179,6 +179,7 @@ def board_probabilities(board: Leaderboard, later: PairData) -> Array:
     if isinstance(model, DynamicBradleyTerry):
         context_codes = model.rating_terms.encode_contexts(later)
     margins = predict_margins(model, side_weights, later.times, context_codes)
+    # Effects are on the scale of the board, margins on that of the model.
     advantage = side_advantage(board.effects) / board.scale.factor
     return board.chances.probabilities(margins + advantage)
 

@@ -147,7 +147,7 @@ class Leaderboard(RankedBoard):
         if self.spread is None:
             return np.full(len(self.items), np.nan)
         quantile = self.spread.quantile((1 + self.confidence) / 2)
-        return quantile * self.spread.errors
+        return quantile * self.spread.errors  # to each side of the rating
 
     @cached_property
     def _records(self) -> WinCounts:
@@ -209,7 +209,8 @@ class Leaderboard(RankedBoard):
         leave_one_out = self.fitted.leave_one_out()
         if clusters is None or leave_one_out is None:
             return None
-        # Only few clusters make the degrees of freedom of each pair matter.
+        # Only few clusters make the degrees of freedom of each pair matter; the matrix of all pairs
+        # is for few items.
         is_needed = self._n_effective_units < FEW_UNITS and len(self) <= JOINT_LIMIT
         if not is_needed:
             return None
@@ -467,7 +468,7 @@ class Leaderboard(RankedBoard):
         if not isinstance(model, DynamicBradleyTerry):
             raise ValueError("the board was made without time= and context=; pass them to rate.")
         if self.presentation.has_intervals:
-            _ = model.draws  # computed once for all times and contexts
+            _ = model.unknowns_root  # computed once for all times and contexts
         return replace(self, fitted=model.at(time, context))
 
     @single_threaded

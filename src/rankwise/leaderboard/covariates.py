@@ -217,6 +217,7 @@ def check_identified(
     # and the cross products C) do not explain of the covariates Z.
     weighted_covariates = weights[:, None] * covariates
     cross = item_system.apply_transpose(weighted_covariates)
+    # A tiny ridge: the ratings may explain all that they can.
     solve = item_system.solver(weights, ridge=1e-13 * counts.total_weight, tol=1e-9)
     unexplained = covariates.T @ weighted_covariates - cross.T @ solve(cross)
     eigenvalues, eigenvectors = np.linalg.eigh(unexplained / counts.total_weight)

@@ -92,6 +92,7 @@ def fit_chances(
         log_slope, side_advantage, theta = parameters.tolist()
         chances = Chances()
         if estimate_slope:
+            # The search may try steps whose exponential overflows.
             log_slope = min(max(log_slope, -LARGEST_LOG_SLOPE), LARGEST_LOG_SLOPE)
             chances = chances._replace(slope=float(np.exp(log_slope)))
         if estimate_side:
@@ -103,7 +104,7 @@ def fit_chances(
     def mean_log_loss(parameters: Array) -> float:
         chances = chances_of(parameters)
         log_odds = chances.slope * margins + chances.side
-        theta = 0.0 if chances.theta is None else chances.theta
+        theta = 0.0 if chances.theta is None else chances.theta  # without ties it has no effect
         losses = likelihood.derivatives(log_odds, outcome, theta).loss
         return float(weight @ losses / weight.sum())
 
@@ -356,7 +357,7 @@ def log_losses(probabilities: Array, outcome: Array) -> Array:
     n = len(outcome)
     column = 1 - np.sign(outcome).astype(np.intp)  # 0 for a win, 1 for a draw, 2 for a loss
     probability_of_outcome = probabilities[np.arange(n), column]
-    # In a model without ties, a tie is half a win of both items.
+    # In a model without ties a tie is half a win and half a loss: the mean of both log losses.
     is_impossible_tie = (outcome == 0) & (probabilities[:, 1] == 0)
     half_win = np.sqrt(probabilities[:, 0] * probabilities[:, 2])
     likelihood = np.where(is_impossible_tie, half_win, probability_of_outcome)
@@ -369,7 +370,7 @@ def base_rates(before: PairData, n: int) -> Array:
     win = np.mean(outcome == 1)
     draw = np.mean(outcome == 0)
     loss = np.mean(outcome == -1)
-    have_sides_no_meaning = not (outcome < 0).any()
+    have_sides_no_meaning = not (outcome < 0).any()  # the first item is always the winner
     if have_sides_no_meaning:
         win = (win + loss) / 2
         loss = win
@@ -390,7 +391,7 @@ def compare_forecasts(outcome: Array, probabilities: dict[str, Array]) -> tuple[
 
         # The most probable outcome; several count by their share if they are equally probable.
         largest = predicted.max(axis=1, keepdims=True)
-        is_most_probable = predicted >= largest - LEAST_PROBABILITY
+        is_most_probable = predicted >= largest - LEAST_PROBABILITY  # up to rounding
         n_most_probable = is_most_probable.sum(axis=1)
         hits = is_most_probable[np.arange(n), outcome_column] / n_most_probable
         score = ForecastScore(

@@ -81,9 +81,10 @@ def krippendorff(first: Indices, second: Indices, outcome: Array) -> float | Non
     if n_votes == 0 or total_squares == 0:
         return None
 
-    # α = 1 − observed / expected disagreement, which are mean squared differences of two votes:
-    # within the pairs, and of all votes with their opposites (so their mean is 0). The expected
-    # disagreement is 4 Σ vote² / (2 n_votes − 1).
+    # α = 1 − observed / expected disagreement, which are mean squared differences of two votes. The
+    # mean over all pairs of n votes is 2 (n Σ v² − (Σ v)²) / (n (n − 1)). Observed: within pairs of
+    # items, weighted by their n. Expected: of all votes together with their opposites, whose sum
+    # is 0, so that it is 4 Σ v² / (2 n_votes − 1).
     disagreement_within_pairs = 2 * (n_by_pair * squares - sums**2) / (n_by_pair - 1)
     observed_disagreement = float(disagreement_within_pairs.sum() / n_votes)
     return 1 - observed_disagreement * (2 * n_votes - 1) / (4 * total_squares)
@@ -190,7 +191,7 @@ def _slope_by_judge(outcome: Array, expected: Array, judge_codes: Indices) -> _E
 
     # Regression through the origin, of all votes and of those of each judge.
     average_slope = float(expected @ outcome) / max(float(expected @ expected), 1e-300)
-    if average_slope <= 0:
+    if average_slope <= 0:  # on average no judge follows the ratings: slopes stay as they are
         average_slope = 1.0
 
     n_votes = np.bincount(judge_codes)
@@ -209,7 +210,7 @@ def _slope_by_judge(outcome: Array, expected: Array, judge_codes: Indices) -> _E
     has_only_equal_items = expected_squares == 0  # a judge without any expected winner
     error[has_only_equal_items | (n_votes < 2)] = np.inf
     return _Estimates(
-        value=np.nan_to_num(slope) / average_slope,
+        value=np.nan_to_num(slope) / average_slope,  # 0 without any expected winner
         error=error / average_slope,
         average=average_slope,
     )

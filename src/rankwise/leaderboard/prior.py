@@ -121,7 +121,7 @@ class Priors(NamedTuple):
             total_variance = explained_variance + noise / penalty_in_votes
             if total_variance > 0:
                 explained_share = explained_variance / total_variance
-        votes = penalty_in_votes * explained_share * counts.n_items / 2
+        votes = penalty_in_votes * explained_share * counts.n_items / 2  # a vote is about two items
         return Prior(
             names=self.names,
             slopes=tuple((scale_factor * slopes).tolist()),

@@ -97,7 +97,7 @@ class TaskLeaderboard(RankedBoard):
             if self.options.balance == "family":  # each family has the same weight
                 family_weights = np.bincount(units, weights)
                 weights = weights / family_weights[units]
-        return TaskDesign(table.is_observed, weights / weights.mean(), units)
+        return TaskDesign(table.is_observed, weights=weights / weights.mean(), units=units)
 
     @cached_property
     @single_threaded
@@ -264,7 +264,8 @@ class TaskLeaderboard(RankedBoard):
         if not (remains_connected[i] and remains_connected[j]):
             return ScoreDifference(value, low=None, high=None, p_value=None, freedom=None)
 
-        # Tests take a table of all differences; the last row and column is the reference.
+        # Tests take a table of all differences, of which only this one is needed; the last row and
+        # column is the reference.
         n_rows = len(self.items) + 1
         differences = np.zeros((n_rows, n_rows))
         differences[i, j] = self.errors.differences(self.ratings[[i, j]])[0, 1]
@@ -329,7 +330,6 @@ class TaskLeaderboard(RankedBoard):
             )
 
         # For the observed difference, and for the larger and the smaller end of its interval.
-
         observed = self.difference(a, b)
         at_least = None
         at_most = None

@@ -307,7 +307,8 @@ def curvature_t_statistic(model: AdditiveModel) -> float | None:
     squares = (regressor**2).sum(axis=0)
     n_tasks = len(squares)
     total_squares = squares.sum()
-    if n_tasks < FEW_TASKS or total_squares == 0 or (squares == total_squares).any():
+    is_on_one_task = (squares == total_squares).any()  # no slope remains without this task
+    if n_tasks < FEW_TASKS or total_squares == 0 or is_on_one_task:
         return None
     slope = cross_products.sum() / total_squares
 

@@ -264,11 +264,10 @@ def _read_wide(
     """Read one model in each row, with one column for each task."""
     _refuse_tasks_in_rows(columns, names)
     models = _wide_models(columns, names)
-    score = _wide_scores(columns, names, score)
-    values = columns.matrix("score", score)  # (n_rows, n_tasks)
-    # Every column is a task.
-    n_tasks = len(score)
-    task_names = np.array([_column_label(columns, name) for name in score], dtype=object)
+    task_columns = _task_columns(columns, names, score)
+    values = columns.matrix("score", task_columns)  # (n_rows, n_tasks)
+    n_tasks = len(task_columns)
+    task_names = np.array([_column_label(columns, name) for name in task_columns], dtype=object)
     tasks = Groups(np.arange(n_tasks, dtype=np.intp), task_names.astype(np.str_))
     seeds = None
     if names.seed is not None:
@@ -297,11 +296,12 @@ def _wide_models(columns: FrameColumns, names: ScoreColumns) -> Groups:
     return encode_groups(columns.index, columns.n_rows, "the index of the frame")
 
 
-def _wide_scores(
+def _task_columns(
     columns: FrameColumns, names: ScoreColumns, score: Sequence[ColumnName] | None
 ) -> Sequence[ColumnName]:
     """Return the columns of the tasks of a wide table."""
     if score is None:
+        # All columns are tasks if the index has the models; with item= one is that of the models.
         if names.item is not None:
             raise ValueError(f"score= is missing; {_advice(columns)}.")
         return columns.names

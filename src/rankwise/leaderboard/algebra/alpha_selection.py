@@ -48,7 +48,8 @@ def select_alpha(
     if system.has_prior:  # the mean over the posterior of alpha, not its mode
         n_comparisons = system.counts.n_comparisons
         log_likelihoods = -n_comparisons * losses
-        return alpha_of_prior(alphas, log_likelihoods, center_of_grid / stiffness)
+        middle = center_of_grid / stiffness  # where prior and votes have the same curvature
+        return alpha_of_prior(alphas, log_likelihoods, middle)
 
     # The strongest regularization with the smallest loss.
     is_best = losses == np.nanmin(losses)

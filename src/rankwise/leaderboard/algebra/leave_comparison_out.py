@@ -128,7 +128,8 @@ class LeaveOneOut:
         if len(comparisons) > self.system.n_unknowns:
             return self._change_by_solve(pairs, weights, weighted_residuals)
 
-        # Woodbury's formula: a system of the size of the removed comparisons, with their rows D.
+        # Woodbury's formula: a system of the size of the removed comparisons, with their rows D
+        # and weighted residuals ρ: ρᵀ (I − W D A⁻¹ Dᵀ)⁻ᵀ D A⁻¹.
         D = self.system.rows(pairs)
         influence = D @ self.inverse_gram  # (n_removed, n_unknowns)
         hat_matrix = weights[:, None] * (D @ influence.T)  # W D A⁻¹ Dᵀ
@@ -209,9 +210,9 @@ def _leave_out_covariance(
     if clusters is None:
         noise_by_pair += counts.sum_by_pair(counts.count * (counts.weight * residuals) ** 2)
     middle = system.dense_gram(noise_by_pair)
-    if system.has_prior:  # the errors of the prior itself
+    if system.has_prior:  # the prior itself errs: each regularized unknown has a variance σ²/λ
         all_outcomes = np.ones(len(counts.count), bool)
-        prior_noise = leave_one_out.ridge * mean_noise(counts, residuals, all_outcomes)
+        prior_noise = leave_one_out.ridge * mean_noise(counts, residuals, all_outcomes)  # λ σ²
         regularized = np.arange(system.n_regularized)
         middle[regularized, regularized] += prior_noise
     covariance = np.asarray(inverse_gram @ middle @ inverse_gram)
@@ -260,8 +261,9 @@ def compute_held_out_residuals(
 
     # Without other comparisons of its items an error is unknown: it gets the mean noise.
     if is_unsupported.any():
-        reference = is_unsupported if is_unsupported.all() else ~is_unsupported
-        noise = mean_noise(counts, held_out_residuals, reference)
+        has_known_error = ~is_unsupported
+        is_reference = is_unsupported if is_unsupported.all() else has_known_error
+        noise = mean_noise(counts, held_out_residuals, is_reference)  # mean of ω e²
         held_out_residuals[is_unsupported] = np.sqrt(noise / counts.weight[is_unsupported])
     return np.asarray(held_out_residuals)
 
@@ -270,9 +272,10 @@ def mean_noise(
     counts: ComparisonCounts, held_out_residuals: Array, is_selected: NDArray[np.bool_]
 ) -> float:
     """Mean of ω e² over the comparisons with the selected outcomes."""
-    n_comparisons = counts.count[is_selected]
-    weight = counts.weight[is_selected] * n_comparisons
-    return float(weight @ held_out_residuals[is_selected] ** 2 / n_comparisons.sum())
+    n_comparisons = counts.count[is_selected]  # with each outcome
+    total_weights = counts.weight[is_selected] * n_comparisons
+    sum_of_squares = total_weights @ held_out_residuals[is_selected] ** 2
+    return float(sum_of_squares / n_comparisons.sum())
 
 
 def missing_noise(
@@ -296,9 +299,9 @@ def missing_noise(
         outcome_squares = counts.total_weight
     expected_noise = (n * noise + n_unknown * outcome_squares / n) / (n + n_unknown)
 
-    # What the squared residuals of items with few data lack to the expected noise.
+    # What the squared residuals e² of items with few data lack to the expected noise, a mean ω e².
     missing_squares = np.maximum(0.0, expected_noise / counts.weight - held_out_residuals**2)
-    missing_by_outcome = counts.count * counts.weight**2 * missing_squares
+    missing_by_outcome = counts.count * counts.weight**2 * missing_squares  # of (ω e)²
     is_affected = counts.has_member(has_few_data)[counts.pair_of_outcome]
     return counts.sum_by_pair(missing_by_outcome * is_affected)
 
@@ -326,7 +329,7 @@ def factor_covariance(covariance: Array) -> Array:
         eigenvalues, eigenvectors = np.linalg.eigh(correlations)
         factor = eigenvectors * np.sqrt(np.maximum(eigenvalues, 0.0))
         row_norms = np.linalg.norm(factor, axis=1, keepdims=True)
-        factor /= np.where(row_norms > 0, row_norms, 1.0)
+        factor /= np.where(row_norms > 0, row_norms, 1.0)  # a correlation with itself is 1
     return np.asarray(errors[:, None] * factor)
 
 
@@ -352,7 +355,6 @@ def _root_by_draws(
 
     # A draw: the sum of the residuals of all units with random signs, as a right-hand side. The
     # covariance of such sums is M, and that of their solutions A⁻¹ M A⁻¹.
-
     solve = system.solver(pair_weights, ridge, DRAW_TOLERANCE, np.float32)
     root = np.empty((system.n_unknowns, N_DRAWS))
     for draw in track(range(N_DRAWS), "jackknife"):
@@ -360,7 +362,7 @@ def _root_by_draws(
         pair_signs = _random_signs(n_pairs, rng)
         pair_values = unit_residuals @ unit_signs + missing_errors * pair_signs
         root[:, draw] = solve(system.apply_transpose(pair_values))
-    return np.asarray(root / np.sqrt(N_DRAWS))
+    return np.asarray(root / np.sqrt(N_DRAWS))  # so that root @ root.T is the mean over the draws
 
 
 def _pair_residuals_by_unit(

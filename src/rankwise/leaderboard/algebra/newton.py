@@ -82,7 +82,7 @@ class PairLikelihood:
         if self.likelihood.has_tie_parameter:
             is_tie = self.counts.target == 0
             tie_share = float(self.outcome_weight @ is_tie) / self.total_weight
-            tie_share = min(0.99, tie_share)
+            tie_share = min(0.99, tie_share)  # no extreme start if nearly all are ties
             # Equal items tie with the probability ν/(2 + ν), and θ = log ν.
             start[-1] = np.log(2 * tie_share / (1 - tie_share))
         return start
@@ -130,7 +130,7 @@ class PairLikelihood:
         )
         schur_complement = theta_curvature - float(mixed @ solved_mixed)
         theta_gradient = point.gradient[-1] + float(mixed @ step_for_same_theta)
-        theta_step = -theta_gradient / max(schur_complement, 1e-300)
+        theta_step = -theta_gradient / max(schur_complement, 1e-300)  # 0 or less by rounding only
         return np.asarray(np.append(step_for_same_theta - theta_step * solved_mixed, theta_step))
 
 
@@ -143,7 +143,7 @@ def newton(problem: Problem, start: Array, tol: float) -> Point:
     """
     point = problem.evaluate(start)
     norm_at_start = float(np.linalg.norm(point.gradient))
-    if norm_at_start == 0:
+    if norm_at_start == 0:  # the start is the minimum
         norm_at_start = 1.0
     inverse_penalties = 1 / problem.penalties
     n_iter = 0

@@ -80,12 +80,13 @@ class OutcomeLikelihood:
         slope_of_tie = 0.5 * (p_win - p_loss)
         slope = np.where(outcome > 0, -(p_loss + 0.5 * p_tie), slope_of_tie)
         slope = np.where(outcome < 0, p_win + 0.5 * p_tie, slope)
+        # Variance of the outcomes 1, 0 and −1, without cancellation.
         outcome_variance = p_win * (p_loss + p_tie) + p_loss * (p_win + p_tie) + 2 * p_win * p_loss
         theta_slope = np.where(is_tie, -(p_win + p_loss), p_tie) * self.has_tie_parameter
         return Derivatives(
             loss=negative_log_likelihood,
             slope=slope,
-            curvature=0.25 * outcome_variance,
+            curvature=0.25 * outcome_variance,  # the exponents contain half of the margin
             theta_slope=theta_slope,
             mixed_curvature=-0.5 * p_tie * (p_win - p_loss),
             theta_curvature=p_tie * (p_win + p_loss),
@@ -100,7 +101,7 @@ class OutcomeLikelihood:
     def _powers(self, margin: Array, theta: Array | float) -> _Powers:
         # e^(m/2), e^θ and e^(−m/2), divided by the largest one, so that none overflows. Without the
         # parameter of the ties e^θ is 0.
-        tie_exponent = theta if self.has_tie_parameter else -np.inf
+        tie_exponent = theta if self.has_tie_parameter else -np.inf  # e^−∞ = 0
         largest_exponent = np.maximum(0.5 * np.abs(margin), tie_exponent)
         return _Powers(
             win=np.exp(0.5 * margin - largest_exponent),

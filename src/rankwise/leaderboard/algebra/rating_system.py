@@ -79,7 +79,7 @@ class RatingSystem(ComparisonDesign):
         parameter_basis = None
         if X is not None:
             self.X = _full_rank_features(counts, X)
-            self.n_features = min(X.shape)
+            self.n_features = min(X.shape)  # no more eigenvalues can differ from 0
             n_regularized = self.X.shape[1]
             parameter_basis = block_diag(self.X, np.eye(self.unregularized_columns.shape[1]))
         super().__init__(counts, incidence, parameter_basis, n_regularized)
@@ -115,7 +115,8 @@ class RatingSystem(ComparisonDesign):
         """``Dᵀ W D``; the Laplacian of the items if nothing else is unknown."""
         counts = self.counts
         n_items = counts.n_items
-        if counts.teams is not None or self.n_parameters > n_items:
+        has_other_entries = counts.teams is not None or self.n_parameters > n_items
+        if has_other_entries:  # than 1 and −1 of two items in each row
             return super().gram(weights)
 
         # Dᵀ W D is the graph Laplacian: weighted degrees on the diagonal, minus the edge weights.

@@ -274,14 +274,14 @@ def working_least_squares(model: LogOddsModel) -> LeaveOneOut:
     counts = model.counts
     margins = model.margins()[counts.pair_of_outcome]
     derivatives = model.outcome_curve.derivatives(margins, counts.target)
-    curvature = np.maximum(derivatives.curvature, 1e-300)
+    curvature = np.maximum(derivatives.curvature, 1e-300)  # not 0, as it divides
     working_counts = replace(
         counts,
         weight=counts.weight * curvature,
         target=margins - derivatives.slope / curvature,
     )
     system = model.system.with_counts(working_counts)
-    ridge = 2 * model.alpha * counts.total_weight
+    ridge = 2 * model.alpha * counts.total_weight  # second derivative of W α ‖r‖²
     return LeaveOneOut(system, model.unknowns, ridge, removes_exactly=False)
 
 

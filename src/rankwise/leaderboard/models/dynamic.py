@@ -184,7 +184,7 @@ class DynamicBradleyTerry:
         # Ratings of the board: at the last time and for the mix of contexts.
         self.term_weights = self.rating_terms.term_weights_at(time=None, context=None)
         # The prior of the unknowns is N(0, 1); the scales determine the regularization.
-        self.alpha = 0.5 / counts.total_weight
+        self.alpha = 0.5 / counts.total_weight  # W α ‖u‖² is ½ ‖u‖²
 
     @property
     def outcome_curve(self) -> OutcomeCurve:
@@ -252,15 +252,14 @@ class DynamicBradleyTerry:
         """
         # Clusters are not left out, and the prior gives items with few data their errors: neither
         # argument of the other models has an effect here.
-        # Columns of `draws` are a root of the covariance of the unknowns, or random draws from it.
-        root = self.system.ratings_at(self.term_weights, self.draws)
+        root = self.system.ratings_at(self.term_weights, self.unknowns_root)
         n_columns = root.shape[1]
         return CovarianceRoot(
             root=root,
             freedom=max(1, self.counts.n_comparisons - 1),
-            effects_root=self.system.effects(self.draws),
-            is_from_draws=n_columns != len(self.draws),  # a square root is square
-            unknowns_root=self.draws,
+            effects_root=self.system.effects(self.unknowns_root),
+            is_from_draws=n_columns != len(self.unknowns_root),  # an exact root is square
+            unknowns_root=self.unknowns_root,
         )
 
     def weights_of_unknowns(self, item_weights: Array) -> Array:
@@ -268,21 +267,22 @@ class DynamicBradleyTerry:
         return self.system.contrast(item_weights, self.term_weights)
 
     @cached_property
-    def draws(self) -> Array:
-        """Root of the posterior covariance of the unknowns, or draws from it if it is large."""
+    def unknowns_root(self) -> Array:
+        """Root F of the posterior covariance F Fᵀ of the unknowns; by draws if it is large."""
         system = self.system
         counts = self.counts
         # The posterior precision is Dᵀ W D + Λ, with the curvatures of the likelihood as W.
         margins = self.margins()[counts.pair_of_outcome]
         derivatives = self.outcome_curve.derivatives(margins, counts.target)
         curvatures = counts.sum_by_pair(counts.outcome_weight * derivatives.curvature)
-        penalties = system.penalties(ridge=1)
+        penalties = system.penalties(ridge=1)  # the prior of an unknown is N(0, 1)
         n_pairs = len(counts.first)
         if system.n_unknowns * n_pairs <= EXACT_SIZE:
             precision = system.dense_gram(curvatures) + np.diag(penalties)
             return factor_covariance(np.asarray(np.linalg.inv(precision), np.float64))
 
-        # Draws: right-hand sides with the covariance Dᵀ W D + Λ = A have solutions with A⁻¹.
+        # Draws: right-hand sides with the covariance Dᵀ W D + Λ = A have solutions with A⁻¹. They
+        # are scaled so that root @ root.T is the covariance, up to the error of the draws.
         rng = np.random.default_rng(0)
         noise = rng.standard_normal((n_pairs + system.n_unknowns, N_DRAWS))
         noise /= np.sqrt(N_DRAWS)
@@ -309,16 +309,16 @@ class DynamicBradleyTerry:
             Levels of the contexts.
         """
         # The last column of the side weights is an unknown item, whose terms are all 0.
-        values = self.system.term_values(self.unknowns)
+        term_values = self.system.term_values(self.unknowns)
         unknown_item = np.zeros((1, self.rating_terms.n_terms))
-        values = np.vstack([values, unknown_item])
-        return self.rating_terms.margins(values, side_weights, times, context_codes)
+        all_values = np.vstack([term_values, unknown_item])
+        return self.rating_terms.margins(all_values, side_weights, times, context_codes)
 
     def log_loss(self, data: PairData, covariates: Array) -> float:
         """Mean log loss of other comparisons with these columns of covariates."""
         context_codes = self.rating_terms.encode_contexts(data)
-        values = self.system.term_values(self.unknowns)
-        margins = self.rating_terms.margins(values, side_rows(data), data.times, context_codes)
+        term_values = self.system.term_values(self.unknowns)
+        margins = self.rating_terms.margins(term_values, side_rows(data), data.times, context_codes)
         margins += covariates @ self.effects
         losses = self.outcome_curve.derivatives(margins, data.outcome).loss
         return float(data.weight @ losses / data.weight.sum())

@@ -83,7 +83,7 @@ class LeastSquares:
     @property
     def _ridge(self) -> float:
         """λ."""
-        return self.alpha * self.counts.total_weight
+        return self.alpha * self.counts.total_weight  # the squared errors are a mean over W
 
     def leave_one_out(self) -> LeaveOneOut:
         """The solution, from which comparisons can be removed exactly."""

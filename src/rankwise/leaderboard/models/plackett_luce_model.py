@@ -131,7 +131,7 @@ class PlackettLuce:
         return self
 
     def held_out_losses(self, alphas: Array) -> Array:
-        """Mean log loss of the rankings, each by a Newton step without it, for each alpha."""
+        """Log loss of all rankings, each by a Newton step without it, for each alpha."""
         losses = []
         for alpha in alphas.tolist():
             ratings = self.fit(alpha).unknowns
@@ -142,7 +142,7 @@ class PlackettLuce:
                 steps = changes.inverse_hessians @ changes.corrected_gradients[:, :, None]
                 held_out_ratings[changes.rows] -= steps[:, :, 0]
             mean_loss = self.loss.at(held_out_ratings).value
-            losses.append(mean_loss * self.loss.total_weight)
+            losses.append(mean_loss * self.loss.total_weight)  # the sum over all rankings
         return np.array(losses)
 
     def margins(self) -> Array:
@@ -180,7 +180,7 @@ class PlackettLuce:
         unit_of_ranking = np.arange(rankings.n_rankings)
         if clusters is not None:
             unit_of_ranking = np.zeros_like(unit_of_ranking)
-            unit_of_ranking[rankings.pairs.ranking] = clusters
+            unit_of_ranking[rankings.pairs.ranking] = clusters  # the same for all pairs of one
 
         # The gradients of the rankings, corrected for their own leverage, summed by unit and item.
         inverse_hessian = self.inverse_hessian(self.ratings)  # A⁻¹
@@ -205,8 +205,9 @@ class PlackettLuce:
         self, ratings: Array, inverse_hessian: Array
     ) -> Iterator[_RankingChanges]:
         """Yield the changes without each ranking, those of one length together."""
-        # Rankings of the same length at once. The gradient of a ranking, corrected for its own
-        # influence on the ratings, is (I − K A⁻¹)⁻¹ g with its Hessian K, for its items.
+        # Rankings of the same length at once. The gradient ρ of the log likelihood of a ranking,
+        # minus that of its loss, is corrected for its influence on the ratings: (I − K A⁻¹)⁻¹ ρ
+        # with the Hessian K of its loss, for its items.
         row_ratings = ratings[self.rankings.item]
         for table, gradients, hessians in self.loss.derivatives_by_ranking(row_ratings):
             rows = table.rows.T  # (n_rankings, length)

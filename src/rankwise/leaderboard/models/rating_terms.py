@@ -156,6 +156,7 @@ class RatingTerms:
             left_knot, left_weight, right_weight = self._neighboring_knots(days)
             columns += [1 + left_knot, 2 + left_knot]
             values += [left_weight, right_weight]
+        # Levels of the contexts; without any codes only the constant and the knots have weights.
         for first_term, codes in zip(self.first_term_of_context[:-1], context_codes, strict=False):
             is_known = codes >= 0  # −1 is an unknown level
             columns.append(first_term + np.where(is_known, codes, 0))
@@ -188,7 +189,7 @@ class RatingTerms:
             numerator = np.expm1(-2 * (knot_distance - distance))
             return np.asarray(np.exp(-distance) * (numerator / np.expm1(-2 * knot_distance)))
 
-        # Conditional mean of a path with exponential correlations, given its values at the knots.
+        # Conditional mean of the path between two neighboring knots, decaying outside of all knots.
         left_weight = decay * weight_of_knot(from_left)
         right_weight = decay * weight_of_knot(knot_distance - from_left)
         return left_knot, left_weight, right_weight

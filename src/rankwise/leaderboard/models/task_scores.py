@@ -356,13 +356,13 @@ class TaskJackknife:
             effect_changes = inverse @ gradients[:, kind.units]
             changes[:, kind.units] = _append_reference(effect_changes, reference)
 
-            # Covariance of these changes, with a row and a column for the reference. It is the same
-            # for all units of a kind.
+            # Covariance of these changes, inverse @ gradient covariance @ inverse, with a row and a
+            # column for the reference. It is the same for all units of a kind.
             gradient_covariance = self._gradient_covariance(kind, effect_covariance)
             covariance = _append_reference(inverse @ gradient_covariance, reference)
             covariance = _append_reference((covariance @ inverse).T, reference)
             variances = difference_variances(covariance)
-            unit_shares[kind.units] = variances[:-1, :-1].sum()
+            unit_shares[kind.units] = variances[:-1, :-1].sum()  # without the reference
             n_units = len(kind.units)
             total_variances += n_units * variances
             total_squares += n_units * variances**2
