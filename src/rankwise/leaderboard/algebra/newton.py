@@ -168,7 +168,7 @@ def newton(problem: Problem, start: Array, tol: float) -> Point:
         is_last_step_short = bool(largest_change <= SHORT_STEP * (1 + largest_unknown))
         point = next_point
         n_iter += 1
-    if relative_gap > 1e5 * tol:
+    if relative_gap > 1e5 * tol:  # rounding alone causes smaller ones
         warn_user(
             f"the ratings stopped after {n_iter} steps at a relative gap of {relative_gap:.1e}; "
             "a larger alpha makes them exact.",

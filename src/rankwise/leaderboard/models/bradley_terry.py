@@ -242,7 +242,7 @@ class RatingOrigin:
         # Subtract the mean of the reference items of each component.
         centered = ratings.copy()
         for items in indices_by_group(self.components):
-            if len(items):
+            if len(items):  # components are numbered from 1, so that number 0 has no items
                 reference_items = items[self.is_reference[items]]
                 centered[items] -= ratings[reference_items].mean(axis=0)
         return centered

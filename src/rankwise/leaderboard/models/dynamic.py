@@ -75,7 +75,7 @@ class DynamicSystem(ComparisonDesign):
 
         # A rating is a weighted sum of terms, with the weights of its cell (time and context). So
         # the row of a pair has, for each of its items, the signed weights of the terms in its cell.
-        pair_weights = cell_weights[counts.cell_of_pair]
+        pair_weights = cell_weights[counts.cell_of_pair]  # all rows have as many entries
         term = pair_weights.indices.reshape(n_pairs, 1, -1)
         term_weight = pair_weights.data.reshape(n_pairs, 1, -1)
         items, signs = counts.members

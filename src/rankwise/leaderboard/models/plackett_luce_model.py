@@ -191,7 +191,8 @@ class PlackettLuce:
         shape = (unit_of_ranking.max() + 1, self.counts.n_items)
         unit_gradients = sp.coo_matrix((gradients, positions), shape=shape).tocsr()
 
-        # The sandwich covariance A⁻¹ M A⁻¹ with the factor of the jackknife.
+        # The sandwich covariance A⁻¹ M A⁻¹ with the factor of the jackknife. Items with few data
+        # also have the noise of the model, which is their Hessian.
         jackknife_middle = (unit_gradients.T @ unit_gradients).toarray()
         middle = jackknife_middle + self._hessian(self.ratings, has_few_data)
         n_units = len(np.unique(unit_of_ranking))
