@@ -86,6 +86,17 @@ def test_the_gap_bounds_the_distance_to_the_minimum(ties, monkeypatch):
     assert best.value == pytest.approx(truth, rel=1e-9)
 
 
+@pytest.mark.parametrize("alpha", [1e-12, 1e-8])
+def test_the_margin_of_a_single_win_needs_few_steps_for_a_tiny_alpha(alpha):
+    one_win = PairData(np.array([0]), np.array([1]), np.ones(1), np.ones(1), np.arange(2))
+    model = _model(one_win, np.empty((1, 0)), "half")
+    problem = PairLikelihood(model.system, model.likelihood, alpha)
+    best = newton(problem, problem.start(), TOLERANCE)
+    margin = best.unknowns[0] - best.unknowns[1]
+    assert expit(-margin) == pytest.approx(alpha * margin, rel=1e-7)  # the derivative is 0
+    assert best.n_iter < 20  # steps that add 1 to the margin each: 19 and 27
+
+
 @pytest.mark.parametrize("ties", TIES)
 def test_derivatives_are_differences_and_chances_add_up_to_one(ties):
     verdicts = OutcomeLikelihood(ties == "davidson")
