@@ -48,7 +48,7 @@ def with_covariates(data: PairData, covariates: CovariateArgument) -> PairData:
         return replace(data, covariates={})
     if isinstance(covariates, str):
         covariates = [covariates]
-    if not isinstance(covariates, Mapping):
+    if not isinstance(covariates, Mapping):  # names of columns of the data
         return _select_covariates(data, covariates)
     columns = {str(name): np.asarray(column) for name, column in covariates.items()}
     for name, column in columns.items():

@@ -262,7 +262,7 @@ def _missing_cells_note(board: TaskLeaderboard) -> Iterator[str]:
         yield f"{missing}; only the {n_common} tasks with scores of all models count"
     elif missing_rule == "worst":
         yield f"{missing} and count as the worst score of their task"
-    else:
+    else:  # the label of a model
         yield f"{missing} and are replaced by the scores of {missing_rule!s}"
 
 

@@ -47,14 +47,14 @@ def rescale(table: ScoreTable, task_scale: str, is_lower_better: Mask) -> ScoreT
         Tasks whose scores are negated.
     """
     sign = np.where(is_lower_better, -1.0, 1.0)
-    if task_scale == "logit":
+    if task_scale == "logit":  # the sign changes afterwards: shares must be positive
         log_odds = _logits(table)
         scaled = log_odds._replace(scores=log_odds.scores * sign)
     else:
         rescale_tasks = SCALES[task_scale]
         scaled = rescale_tasks(table.scores * sign)
 
-    # Deviations of repeated scores are multiplied by the slope of the transformation.
+    # Deviations of repeated scores are multiplied by the slope of the transformation and its sign.
     repetitions = None
     if table.repetitions is not None and scaled.slopes is not None:
         rows = table.repetitions

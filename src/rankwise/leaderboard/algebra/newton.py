@@ -129,6 +129,7 @@ class PairLikelihood:
             float(weight @ derivatives.theta_curvature) + TINY_PENALTY * self.total_weight
         )
         schur_complement = theta_curvature - float(mixed @ solved_mixed)
+        # Derivative in θ after the step of the others.
         theta_gradient = point.gradient[-1] + float(mixed @ step_for_same_theta)
         theta_step = -theta_gradient / max(schur_complement, 1e-300)  # 0 or less by rounding only
         return np.asarray(np.append(step_for_same_theta - theta_step * solved_mixed, theta_step))

@@ -224,7 +224,7 @@ class RatingOrigin:
     @classmethod
     def of(cls, counts: ComparisonCounts, system: RatingSystem) -> RatingOrigin:
         """Return the reference items of comparisons."""
-        if system.X is not None or system.has_prior:
+        if system.X is not None or system.has_prior:  # they keep all ratings finite
             is_reference = np.ones(counts.n_items, dtype=bool)
         else:
             # Ratings that only alpha keeps finite do not count in the mean of a component, unless

@@ -78,7 +78,8 @@ class DynamicSystem(ComparisonDesign):
         pair_weights = cell_weights[counts.cell_of_pair]  # all rows have as many entries
         term = pair_weights.indices.reshape(n_pairs, 1, -1)
         term_weight = pair_weights.data.reshape(n_pairs, 1, -1)
-        items, signs = counts.members
+        items, signs = counts.members  # (n_pairs, n_members)
+        # Of shape (n_pairs, n_members, n_entries), then with one axis for all members and entries.
         columns = (items[:, :, None] * n_terms + term).reshape(n_pairs, -1)
         values = (signs[:, :, None] * term_weight).reshape(n_pairs, -1)
         n_term_values = n_items * n_terms
