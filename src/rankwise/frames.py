@@ -174,14 +174,14 @@ def frame_matrix(name: str, X: object, *, allow_missing: bool = True) -> Matrix:
     if getattr(native, "sparse", None) is not None:  # pandas, and all columns are sparse
         return native.sparse.to_coo().tocsr()
     columns = _read_number_columns(name, frame, allow_missing=allow_missing)
-    stored_matrix = _stored_matrix(frame, columns)
-    if stored_matrix is not None:
-        return stored_matrix
+    shared_matrix = _shared_matrix(frame, columns)
+    if shared_matrix is not None:
+        return shared_matrix  # the memory of the frame, not a copy
     dtype: type[np.float32 | np.float64] = np.float64
     if columns and np.result_type(*columns) == np.float32:
         dtype = np.float32
     columns_as_rows = np.array(columns, dtype).reshape(len(columns), len(frame))
-    return columns_as_rows.T
+    return columns_as_rows.T  # stored by columns
 
 
 def _read_number_columns(name: str, frame: Frame, *, allow_missing: bool) -> list[Numbers]:
@@ -210,7 +210,7 @@ def _read_number_columns(name: str, frame: Frame, *, allow_missing: bool) -> lis
     )
 
 
-def _stored_matrix(frame: Frame, columns: list[Numbers]) -> Numbers | None:
+def _shared_matrix(frame: Frame, columns: list[Numbers]) -> Numbers | None:
     """The matrix of floats as which pandas or polars stores a frame, not copied; else None."""
     library = frame.implementation
     may_store_matrix = library.is_pandas_like() or library.is_polars()

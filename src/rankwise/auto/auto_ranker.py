@@ -53,7 +53,7 @@ from rankwise.fitted_schema import FittedSchema, Floats, Ints, ListOf, Model, Va
 from rankwise.graphs import PairGraph
 from rankwise.graphs.supervision import Preferences, TrainingTarget, read_y
 from rankwise.kernels.stable_products import row_products
-from rankwise.metrics.by_group import nanmean
+from rankwise.metrics.by_group import nanmean_over_units
 from rankwise.model_selection.scorer import predict_items
 from rankwise.preprocessing.group_columns import (
     check_groups,
@@ -616,10 +616,10 @@ class AutoRanker(RankerMixin, BaseEstimator):
         self.views_ = [evaluated[name].view for name in in_use]
         self.weights_ = np.array([trained.weights[name] for name in in_use])
         self.combine_ = trained.stack.kind
-        self.score_ = float(nanmean(trained.stack.metric_by_unit))
+        self.score_ = float(nanmean_over_units(trained.stack.metric_by_unit))
         members = evaluated.values()
         metric_of_members = np.stack([member.metric_by_unit for member in members], axis=1)
-        mean_gain = hold_out.gain_sign * nanmean(metric_of_members)
+        mean_gain = hold_out.gain_sign * nanmean_over_units(metric_of_members)
         self.best_member_ = list(evaluated)[int(np.argmax(mean_gain))]
         self.held_out_scores_ = np.stack([member.scores for member in members], axis=1)
         for row in self.members_:

@@ -21,7 +21,7 @@ from rankwise.auto.training_data import WIDE, HoldOut, TrainingData
 from rankwise.auto.tree_features import blocks_of_groups
 from rankwise.auto.tree_member import evaluate_trees
 from rankwise.graphs.supervision import make_target
-from rankwise.metrics.by_group import check_defined, check_scoring, nanmean
+from rankwise.metrics.by_group import check_defined, check_scoring, nanmean_over_units
 from rankwise.model_selection.scorer import predict_items
 from rankwise.rankers.base import RankerMixin
 from rankwise.rankers.out_of_core import SufficientStatistics
@@ -76,7 +76,9 @@ def _fit_by_sums(
     for block_number, rows in enumerate(blocks_of_groups(group_of_item, BLOCK_ITEMS)):
         features = _transform(steps, X[rows], data.group_labels(rows))
         labels = group_of_item[rows]
-        if is_one_list:  # items are compared inside their block, which is spread over the list
+        if is_one_list:
+            # Each block, every k-th row of the list, is taken as one group: pairs of items of
+            # different blocks are left out.
             labels = np.full(len(rows), block_number)
         target = data.relevance.take(rows)
         sums.add(features, target.y, labels, target.weight, whole_groups=True)
@@ -174,13 +176,13 @@ def _best_alpha(metric_by_unit: Array, scores: Array, hold_out: HoldOut) -> int:
     hold_out : HoldOut
         Metric and units.
     """
-    mean_gain = np.nan_to_num(hold_out.gain_sign * nanmean(metric_by_unit), nan=-np.inf)
+    mean_gain = np.nan_to_num(hold_out.gain_sign * nanmean_over_units(metric_by_unit), nan=-np.inf)
     best = int(np.argmax(mean_gain))  # of equal ones the first, with the largest alpha
     if hold_out.metric.name == "disagreement" or not hold_out.data.graph.has_relevance:
         return best
     # of the alphas that are not clearly worse, select the one with the fewest wrong pairs, whose
     # share varies less from group to group than other metrics
-    wrong_share = nanmean(hold_out.evaluate(scores, check_scoring("disagreement")))
+    wrong_share = nanmean_over_units(hold_out.evaluate(scores, check_scoring("disagreement")))
     for k in range(metric_by_unit.shape[1]):
         if is_worse(metric_by_unit[:, k], metric_by_unit[:, best], hold_out.gain_sign):
             wrong_share[k] = np.nan  # not eligible

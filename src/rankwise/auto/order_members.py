@@ -154,7 +154,7 @@ def covariate_effects(comparisons: ItemComparisons) -> Array:
     """Effects of the covariates alone."""
     if comparisons.covariates.shape[1] == 0:
         return np.zeros(0)
-    # logistic regression of the outcomes on the covariates alone
+    # ridge logistic regression of the outcomes on the covariates alone
     no_features = np.zeros((comparisons.n_items, 0))
     design = ComparisonDesign(
         no_features, comparisons.first, comparisons.second, comparisons.covariates

@@ -15,7 +15,7 @@ from rankwise.auto.metric_weights import STRENGTHS, MetricWeights
 from rankwise.auto.smooth_metrics import SmoothMetric, smooth_version
 from rankwise.auto.training_data import HoldOut
 from rankwise.graphs import ScoreGraph
-from rankwise.metrics.by_group import check_scoring, nanmean
+from rankwise.metrics.by_group import check_scoring, nanmean_over_units
 
 N_AVERAGED = 4  # members in the mean
 LEAST_FOR_STACK = 200  # items: weights from fewer are noise
@@ -242,7 +242,7 @@ class Stacking:
     def _best_or_mean(self, drawn: Indices) -> Stack:
         """The best member in the drawn units, or the mean of the best members."""
         n_items, n_members = self._scaled_scores.shape
-        mean_gain = self._hold_out.gain_sign * nanmean(self._metric_of_members[drawn])
+        mean_gain = self._hold_out.gain_sign * nanmean_over_units(self._metric_of_members[drawn])
         best_first = np.argsort(-np.nan_to_num(mean_gain, nan=-np.inf), kind="stable")
         if self._requested_kind == "best" or n_members == 1:
             return self._single_member(best_first[0])
@@ -271,7 +271,7 @@ class Stacking:
         # candidates are compared on the drawn units, (n_drawn, n_draws, n_candidates)
         drawn_units = np.stack(draws, axis=1)[:, :, None]
         metric_of_drawn = np.take_along_axis(metric, drawn_units, axis=0)
-        mean_of_drawn = nanmean(metric_of_drawn)
+        mean_of_drawn = nanmean_over_units(metric_of_drawn)
         for k, weights in enumerate(proposed.weights):
             yield self._stack_or_best(
                 weights, metric[:, k], metric_of_drawn[:, k], mean_of_drawn[k]
@@ -369,7 +369,9 @@ class Stacking:
             for alpha in alphas
         ]
         scores = self._held_out_scores(weights_without_unit)
-        wrong_share = nanmean(self._hold_out.evaluate(scores, check_scoring("disagreement")))
+        wrong_share = nanmean_over_units(
+            self._hold_out.evaluate(scores, check_scoring("disagreement"))
+        )
         return float(alphas[np.nanargmin(wrong_share)])
 
     def _fit_metric_weights(self) -> list[MetricWeights]:

@@ -17,7 +17,7 @@ from rankwise.auto.expected_time import FIRST_TREE_SECONDS, SEEN_TREE_SHARE, TRE
 from rankwise.auto.training_data import HoldOut, TrainingData
 from rankwise.auto.tree_features import TreeFeatures
 from rankwise.auto.tree_growth import grow_trees, predict_trees
-from rankwise.metrics.by_group import check_scoring, nanmean
+from rankwise.metrics.by_group import check_scoring, nanmean_over_units
 from rankwise.model_selection.folds import Folds
 from rankwise.runtime.memory import check_matrix_fits
 
@@ -201,7 +201,7 @@ def _grow_in_stages(
             models[k] = grow_trees(models[k], n_trees, fold.R, fold.graph, categorical)
             scores[fold.held_out_items] = predict_trees(models[k], fold.held_out_R)
 
-        wrong_share = float(nanmean(hold_out.evaluate(scores, disagreement)))
+        wrong_share = float(nanmean_over_units(hold_out.evaluate(scores, disagreement)))
         gains_little = wrong_share > (1 - LEAST_GAIN) * least_wrong
         if wrong_share < least_wrong or best_n_trees == 0:
             least_wrong = wrong_share

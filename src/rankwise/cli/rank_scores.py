@@ -113,6 +113,7 @@ def _find_named_columns(
     file: TableFile, comparisons: ComparisonOptions, tasks: TaskOptions, score_columns: list[str]
 ) -> TaskScoreFile:
     """Return the columns that options name; others are recognized by their names."""
+    # called only if --task or --score is passed
     item = comparisons.item or usual_name(file, "item")
     if item is None:
         raise ValueError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,6 +19,12 @@ from rankwise.cli.shared_options import (
     model_argument,
     table_options,
 )
+
+if TYPE_CHECKING:
+    from rankwise.arrays import Array
+    from rankwise.cli.input_files import DataFile
+    from rankwise.cli.item_scores import ScoreFile
+    from rankwise.cli.trained_model import TrainedModel
 
 
 @click.command(cls=Command, examples=["rankwise report model.rw new.csv -o report.html"])
@@ -59,9 +65,7 @@ def report(
 
     MODEL is a file of rankwise train. DATA has the items with their true scores.
     """
-    import numpy as np
-
-    from rankwise.cli.item_scores import open_ranker, overlap_note, score_items
+    from rankwise.cli.item_scores import open_ranker, overlap_note
     from rankwise.cli.model_options import metrics_for
     from rankwise.cli.pair_file import open_data
     from rankwise.cli.trained_model import open_model
@@ -73,11 +77,7 @@ def report(
     all_items: Any = file.read_for(ranker)
     previous_scores = None
     if previous is not None:
-        # score_items gives scores of the items with a true score only; the page leaves out the
-        # others, so their 0 is not used.
-        has_true_score = ~np.isnan(all_items.y)
-        previous_scores = np.zeros(all_items.X.shape[0])
-        previous_scores[has_true_score] = score_items(open_ranker(previous), file).scores
+        previous_scores = _scores_of_all_items(open_ranker(previous), file, all_items.y)
     warning = overlap_note(ranker, file, all_items)
     ids = None
     if all_items.ids is not None:
@@ -98,3 +98,15 @@ def report(
     page.save(output)
     terminal.note(warning)
     terminal.echo(f"written to {output}")
+
+
+def _scores_of_all_items(ranker: TrainedModel | ScoreFile, file: DataFile, y: Array) -> Array:
+    """Scores of the items of a file; 0 for those without a true score, which a page leaves out."""
+    import numpy as np
+
+    from rankwise.cli.item_scores import score_items
+
+    has_true_score = ~np.isnan(y)
+    scores = np.zeros(len(y))
+    scores[has_true_score] = score_items(ranker, file).scores  # drops items without a true score
+    return scores

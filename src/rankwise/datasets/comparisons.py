@@ -333,11 +333,11 @@ def _sides_with_one_item(rows: ComparisonRows) -> Sides:
     first, second = rows.item_labels
     problem = "{} is compared with itself. Leave out the row."
     rows.refuse(first.codes == second.codes, problem, first)
-    # Both columns have the same texts, so that one array has the labels of both.
-    labels, position_of_text = np.unique(first.distinct_labels(), return_inverse=True)
+    # The codes of both columns index the same list of texts, so `first` has the labels of both
+    labels, item_of_text = np.unique(first.distinct_labels(), return_inverse=True)
     return Sides(
-        first=first.expand_to_rows(position_of_text).astype(np.intp),
-        second=second.expand_to_rows(position_of_text).astype(np.intp),
+        first=first.expand_to_rows(item_of_text).astype(np.intp),
+        second=second.expand_to_rows(item_of_text).astype(np.intp),
         items=labels,
         teams=None,
     )

@@ -164,11 +164,12 @@ class DyadicProblem:
 
     def _leave_row_out_in_column_directions(self, penalty: float) -> Array:
         """``F V`` of `leave_row_out_scores`, shape (q, b)."""
+        # One ridge regression over the rows for each eigenvector of the column kernel
         diagonal = self._diagonalization
         eigenvalues = diagonal.eigenvalues
         row_vectors = diagonal.row_vectors
         squared_vectors = self._squared_row_vectors
-        target = self._target_of_column_directions
+        target = self._target_of_column_directions  # (n_rows, n_column_eigenvectors)
 
         # Leave-one-out of ridge regression, (fitted − leverage · target) / (1 − leverage), in two
         # forms, so that no difference cancels: this one, and target − residual / (1 − leverage).
@@ -182,7 +183,7 @@ class DyadicProblem:
         length_off_span = np.maximum(1.0 - squared_vectors.sum(axis=1, keepdims=True), 0.0)
         one_minus_leverage = length_off_span + squared_vectors @ one_minus_shrinkage
         shrunk_target = row_vectors @ (one_minus_shrinkage * diagonal.rotated_target)
-        residual = self._target_off_rows + shrunk_target
+        residual = self._target_outside_row_vectors + shrunk_target
         return np.asarray(target - residual / one_minus_leverage)
 
     def leave_column_out_scores(self, alphas: Array) -> Array:
@@ -301,7 +302,7 @@ class DyadicProblem:
         return np.asarray(self._centered_target @ column_vectors)
 
     @cached_property
-    def _target_off_rows(self) -> Array:
+    def _target_outside_row_vectors(self) -> Array:
         """The part of ``Y C V`` outside of U, shape (q, b)."""
         # The part of the target that no combination of the row eigenvectors fits
         projected_target = self._diagonalization.row_vectors @ self._diagonalization.rotated_target

@@ -21,7 +21,7 @@ from rankwise.graphs.supervision import TargetLike, unpack_unweighted_target
 from rankwise.groups import Groups
 from rankwise.inspection.model_parts import input_columns, name_columns
 from rankwise.metrics import Metric, get_metric
-from rankwise.metrics.by_group import nanmean, standard_error
+from rankwise.metrics.by_group import nanmean_over_units, standard_error
 from rankwise.metrics.metric import check_data
 from rankwise.metrics.ranking import GroupedTargets, Ranking
 from rankwise.metrics.registry import MetricName
@@ -220,7 +220,7 @@ def permutation_importance(
         high=average.mean + half_width,
         per_group=losses,
         metric=metric,
-        score=float(nanmean(unpermuted_values)),
+        score=float(nanmean_over_units(unpermuted_values)),
     )
 
 
@@ -262,7 +262,7 @@ def _average_losses(losses: Array) -> _AverageLosses:
         losses_by_unit = np.nanmean(losses, axis=2)  # (n_columns, n_repeats)
         n_units = n_repeats
     return _AverageLosses(
-        mean=nanmean(losses_by_unit.T),
+        mean=nanmean_over_units(losses_by_unit.T),
         standard_error=standard_error(losses_by_unit.T),
         degrees_of_freedom=max(n_units - 1, 1),
     )

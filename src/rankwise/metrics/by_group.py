@@ -171,7 +171,7 @@ def check_defined(metric: Metric, values: Array) -> None:
         raise metric.undefined_error("in every held-out fold", advice)
 
 
-def nanmean(values: Array) -> Array:
+def nanmean_over_units(values: Array) -> Array:
     """Mean over the first axis, ignoring NaN; NaN if all values are NaN."""
     is_defined = ~np.isnan(values)
     n_values = is_defined.sum(axis=0)
@@ -182,9 +182,9 @@ def nanmean(values: Array) -> Array:
 
 
 def standard_error(values: Array) -> Array:
-    """Standard error of `nanmean`; NaN where there are fewer than two values."""
+    """Standard error of `nanmean_over_units`; NaN where there are fewer than two values."""
     n_values = (~np.isnan(values)).sum(axis=0)
-    sum_of_squares = np.nansum((values - nanmean(values)) ** 2, axis=0)
+    sum_of_squares = np.nansum((values - nanmean_over_units(values)) ** 2, axis=0)
     # Variance of the mean: Σ (v − mean)² / (n (n − 1))
     variance_of_mean = np.full(sum_of_squares.shape, np.nan)
     np.divide(sum_of_squares, n_values * (n_values - 1.0), out=variance_of_mean, where=n_values > 1)
@@ -193,7 +193,7 @@ def standard_error(values: Array) -> Array:
 
 def mean_interval(values: Array, confidence: float = DEFAULT_CONFIDENCE) -> dict[str, float]:
     """Return the mean of values of independent units, with Student's interval."""
-    mean = float(nanmean(values))
+    mean = float(nanmean_over_units(values))
     n_values = int((~np.isnan(values)).sum())
     if n_values < 2:
         return {"score": mean, "low": float("nan"), "high": float("nan")}
@@ -213,7 +213,7 @@ def new_mean_interval(
     n_values = int((~np.isnan(values)).sum())
     if n_values < 2:
         return float("nan"), float("nan")
-    mean = float(nanmean(values))
+    mean = float(nanmean_over_units(values))
     standard_deviation = float(np.nanstd(values, ddof=1))
     student_quantile = float(student.ppf((1 + confidence) / 2, n_values - 1))
     # Variance of the difference of the two means: s² (1/n + 1/n_new)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol, Self
 
 import numpy as np
@@ -134,9 +134,7 @@ class LinearQuery:
 
     def negated(self) -> LinearQuery:
         """Return the query with the sign of the value reversed."""
-        return LinearQuery(
-            -self.judged_value, -self.weights, self.documents, self.min_relevant_grade
-        )
+        return replace(self, judged_value=-self.judged_value, weights=-self.weights)
 
     def effects_of_documents(self) -> dict[str, float]:
         """Return the weights of the unjudged documents."""
@@ -194,13 +192,7 @@ class FirstRelevantQuery:
 
     def negated(self) -> FirstRelevantQuery:
         """Return the query with the sign of the value reversed."""
-        return FirstRelevantQuery(
-            self.values_without_unjudged,
-            self.values_if_first,
-            -self.signs,
-            self.documents,
-            self.min_relevant_grade,
-        )
+        return replace(self, signs=-self.signs)
 
     def effects_of_documents(self) -> dict[str, float]:
         """Return the change that each unjudged document alone would make."""
@@ -271,14 +263,7 @@ class AveragePrecisionQuery:
 
     def negated(self) -> AveragePrecisionQuery:
         """Return the query with the sign of the value reversed."""
-        return AveragePrecisionQuery(
-            self.is_relevant,
-            self.places,
-            self.n_relevant,
-            self.documents,
-            self.min_relevant_grade,
-            -self.sign,
-        )
+        return replace(self, sign=-self.sign)
 
     def effects_of_documents(self) -> dict[str, float]:
         """Return the change that each unjudged document alone would make."""

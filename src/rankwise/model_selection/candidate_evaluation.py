@@ -28,7 +28,7 @@ from rankwise.metrics.by_group import (
     from_disagreement,
     is_pooled,
     metric_by_group,
-    nanmean,
+    nanmean_over_units,
     pooled_metric,
 )
 from rankwise.metrics.registry import MetricName, get_metrics
@@ -152,7 +152,7 @@ class CrossValidationResult:
         ndarray of shape (n_candidates,)
             Means.
         """
-        return np.asarray(nanmean(self.by_group[metric.name]).mean(axis=1))
+        return np.asarray(nanmean_over_units(self.by_group[metric.name]).mean(axis=1))
 
     def best(self, metric: Metric) -> int:
         """Index of the best candidate; among equal ones that of the simplest model.
@@ -186,7 +186,7 @@ class CrossValidationResult:
         ndarray of int, shape (n_outputs,)
             Positions in `candidates`.
         """
-        gain = nanmean(self.by_group[metric.name])  # (n_candidates, n_outputs)
+        gain = nanmean_over_units(self.by_group[metric.name])  # (n_candidates, n_outputs)
         if not metric.greater_is_better:
             gain = -gain
         check_defined(metric, gain)

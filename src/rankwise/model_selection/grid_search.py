@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 from rankwise.arrays import Array, CrossValidation, MatrixLike, ParameterValue
 from rankwise.errors import warn_user
 from rankwise.metrics import Metric
-from rankwise.metrics.by_group import nanmean
+from rankwise.metrics.by_group import nanmean_over_units
 from rankwise.metrics.registry import MetricName, get_metric
 from rankwise.model_selection.candidate_evaluation import (
     CrossValidationResult,
@@ -178,7 +178,7 @@ class _Choice(NamedTuple):
 
 def _choose(result: CrossValidationResult, metric: Metric, alpha_per_output: bool) -> _Choice:
     """The best candidate, or the best alpha of each output as an array."""
-    means = nanmean(result.by_group[metric.name])  # (n_candidates, n_outputs)
+    means = nanmean_over_units(result.by_group[metric.name])  # (n_candidates, n_outputs)
     n_outputs = means.shape[1]
     if not alpha_per_output or n_outputs == 1:  # one candidate for all outputs
         index = result.best(metric)
@@ -226,8 +226,8 @@ def _results_table(
 
     The columns are the values of the first parameter, such as alpha.
     """
-    # The first parameter of the grid is the columns of the scores, the others are the rows
-    columns = next(iter(results[0].candidates.axes))
+    # The values of the first parameter of the grid are the columns, the others are the rows
+    column_parameter = next(iter(results[0].candidates.axes))
     rows = [
         row
         for result, setting in zip(results, settings, strict=True)
@@ -240,10 +240,10 @@ def _results_table(
         "groups": results[0].groups,
         "cv": results[0].scheme,
     }
-    if columns == "alpha":
+    if column_parameter == "alpha":
         table["alphas"] = [row.column_values for row in rows]  # default alphas depend on the kernel
     else:
-        table[columns] = rows[0].column_values
+        table[column_parameter] = rows[0].column_values
     standard_errors = [row.standard_error for row in rows if row.standard_error is not None]
     if standard_errors:
         table["standard_error"] = np.stack(standard_errors)
@@ -283,18 +283,18 @@ def _table_rows(
     result: CrossValidationResult, setting: dict[str, object], metric: Metric
 ) -> Iterator[_TableRow]:
     """One row for each combination of the further parameters of a setting."""
-    # A row for each combination of the parameters, without the first one of the grid ("columns")
-    columns, column_values = next(iter(result.candidates.axes.items()))
+    # A row for each combination of the parameters, without the first one of the grid
+    column_parameter, column_values = next(iter(result.candidates.axes.items()))
     by_group = result.by_group[metric.name]
     outputs: int | slice = slice(None)
     if by_group.shape[2] == 1:  # one output has no axis
         outputs = 0
-    means = nanmean(by_group)
+    means = nanmean_over_units(by_group)
     n_values = len(column_values)
     for start in range(0, len(result.candidates), n_values):
         candidates = slice(start, start + n_values)  # the first parameter changes fastest
         further_params = result.candidates[start]
-        del further_params[columns]
+        del further_params[column_parameter]
         standard_error = None
         if result.standard_error is not None:
             standard_error = result.standard_error[candidates]

@@ -16,7 +16,7 @@ from rankwise.arrays import Array, CrossValidation, Indices, MatrixLike, RandomS
 from rankwise.graphs import PreferenceGraph
 from rankwise.graphs.supervision import Preferences, Relevance, TargetLike, TrainingTarget, read_y
 from rankwise.metrics import Metric, get_metric
-from rankwise.metrics.by_group import check_defined, from_disagreement, nanmean
+from rankwise.metrics.by_group import check_defined, from_disagreement, nanmean_over_units
 from rankwise.model_selection.candidate_evaluation import evaluate_candidates
 from rankwise.model_selection.candidate_grid import CandidateGrid
 from rankwise.model_selection.folds import PAIR, PAIRWISE, CrossValidationPlan, resolve_cv
@@ -218,7 +218,7 @@ class PermutedProblem(NamedTuple):
         """Mean scores of the outputs of a target, (n_alphas, n_outputs)."""
         task = hold_out_task(self.estimator, self.X, target, None)
         result = evaluate_candidates(task, self.candidates, self.plan, [self.metric])
-        return nanmean(result.by_group[self.metric.name])
+        return nanmean_over_units(result.by_group[self.metric.name])
 
 
 def _make_mean_scores_of_folds(

@@ -58,10 +58,10 @@ from rankwise.solvers import minimize
 from rankwise.solvers.least_squares import IterationLimits
 from rankwise.solvers.leave_group_out import (
     WhitenedTerm,
+    coefficients_without_folds,
     diagonalize_gram,
     hold_out_dual,
     leave_out_dual_coef,
-    leave_out_weights,
 )
 from rankwise.solvers.leave_items_out import (
     Spectrum,
@@ -258,7 +258,7 @@ class ClosedGroups(Shortcut):
         if loss.nuisance is None:  # rotate the features such that their Gram matrix is diagonal
             whiten = terms[0].root.adjoint
             R, white_terms, rotation = diagonalize_gram(R, white_terms, folds, whiten)
-        batches = leave_out_weights(R, white_terms, folds, alphas, n_unpenalized)
+        batches = coefficients_without_folds(R, white_terms, folds, alphas, n_unpenalized)
         return Models(R[:, :n_columns], batches, rotation)
 
 
@@ -400,7 +400,9 @@ class ExplicitEdges(Shortcut):
         # Weights: (n_units_of_batch, n_columns, n_outputs, n_alphas), 0 if the right-hand side is
         # 0, where the computed ones are rounding noise, which must not rank items
         is_zero = _is_right_side_zero_without(differences, target, edges_of_units)
-        for unit_numbers, weights in leave_out_weights(rotated, terms, edges_of_units, alphas):
+        for unit_numbers, weights in coefficients_without_folds(
+            rotated, terms, edges_of_units, alphas
+        ):
             weights[is_zero[unit_numbers]] = 0.0
             if to_coefficients is None:
                 yield unit_numbers, weights
@@ -589,9 +591,10 @@ def coefficients_without(
     # A last, empty unit: the model without it is that of all data
     no_items = np.empty(0, dtype=np.intp)
     units_and_none = units._replace(members=[*units.members, no_items])
-    weights = shortcut(problem, units_and_none).coefficients(alphas)
-    coefficients = features.coefficients(weights.reshape(len(weights), -1))
-    return coefficients.reshape(len(coefficients), *weights.shape[1:])
+    # (n_columns of R or K, n_units + 1, n_outputs, n_alphas)
+    solutions = shortcut(problem, units_and_none).coefficients(alphas)
+    coefficients = features.coefficients(solutions.reshape(len(solutions), -1))
+    return coefficients.reshape(len(coefficients), *solutions.shape[1:])
 
 
 def _loss_terms_with_pairs_left(loss: SquaredLoss, folds: Folds) -> list[LossTerm]:
@@ -619,13 +622,13 @@ def item_spectrum(
     `centered` is for scores that are determined up to a constant; `overwrite` allows to overwrite
     a kernel matrix.
     """
-    is_dual = features.method == "dual"
-    first_equal = first_equal_rows(features.matrix)
+    is_kernel = features.method == "dual"  # else features R, with K = R Rᵀ
+    first_equal_item = first_equal_rows(features.matrix)  # before the matrix is overwritten
     matrix = dense_rows(features.matrix)
     spectrum = find_spectrum(
-        matrix, weight, is_kernel=is_dual, centered=centered, overwrite=overwrite
+        matrix, weight, is_kernel=is_kernel, centered=centered, overwrite=overwrite
     )
-    return spectrum._replace(first_equal_item=first_equal)
+    return spectrum._replace(first_equal_item=first_equal_item)
 
 
 def check_pairs_remain(is_enough: bool) -> None:

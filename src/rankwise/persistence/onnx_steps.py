@@ -135,7 +135,8 @@ def _scale_in_groups(
         1 for values and 0 for missing values, which must be 0 in the other tensors.
     """
     # Means over groups are products with a matrix (n_items, n_items): 1 for two items of one group.
-    # `shifted` is x minus any constant of the group; the constant cancels in `centered`.
+    # `shifted` is x minus any constant of the group; the constant cancels in `centered`. With the
+    # first value of the group as the constant, constant columns give exactly 0.
     same_group = graph.same_group()
     if is_present is None:
         n_values = graph.add("ReduceSum", same_group, AXIS_1, keepdims=1)

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array
 from rankwise.metrics import get_metric
-from rankwise.metrics.by_group import nanmean, standard_error
+from rankwise.metrics.by_group import nanmean_over_units, standard_error
 from rankwise.metrics.registry import MetricName
 from rankwise.model_selection.validation_curve import curves_of_search
 from rankwise.plot.figure import Display, PlotOption, describe_metric, ordered_colors
@@ -253,7 +253,7 @@ def _make_curve(
     return Curve(
         label=label,
         x=np.asarray(x, dtype=np.float64)[order],
-        mean=nanmean(by_group)[order],
+        mean=nanmean_over_units(by_group)[order],
         error=error[order],
         best=sorted_best,
     )

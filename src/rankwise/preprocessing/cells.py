@@ -64,10 +64,20 @@ def read_cells(column: Column) -> AnyArray:
     if cells.dtype.kind == "m":  # durations: as numbers of days
         return np.where(np.isnat(cells), np.nan, cells / DAY)
     if cells.dtype.kind == "c":  # complex numbers are not supported
-        return cells.astype(object)[:, None]
+        return _mark_as_mixed(cells.astype(object))
     if cells.dtype != object or cells.ndim > 1:
         return cells
     return _read_objects(cells)
+
+
+def _mark_as_mixed(cells: AnyArray) -> AnyArray:
+    """Objects as a matrix of one column, which stands for cells of several kinds."""
+    return cells[:, None]
+
+
+def are_mixed(cells: AnyArray) -> bool:
+    """Whether the cells that `read_cells` returns are of several kinds, or of an unknown one."""
+    return cells.ndim > 1 and cells.dtype == object
 
 
 def _read_objects(cells: AnyArray) -> AnyArray:
@@ -83,13 +93,13 @@ def _read_objects(cells: AnyArray) -> AnyArray:
     try:
         return cells.astype(np.float64)  # decimals, or only missing values
     except (TypeError, ValueError):
-        return cells[:, None]  # as a matrix, which marks mixed objects
+        return _mark_as_mixed(cells)
 
 
 def _read_texts(cells: AnyArray, values: list[object]) -> AnyArray:
     """Cells as text; objects if a value is neither a text nor a number."""
     if not all(isinstance(value, SCALARS) for value in values):
-        return cells[:, None]  # as a matrix, which marks mixed objects
+        return _mark_as_mixed(cells)
     return np.array(cell_as_text(cells), dtype=object)
 
 
@@ -105,7 +115,7 @@ def _read_lists(cells: AnyArray, values: list[Sequence[object]]) -> AnyArray:
         return np.array(texts, dtype=object)
     lengths = {len(value) for value in values}
     if len(lengths) > 1:
-        return cells[:, None]  # as a matrix, which marks mixed objects
+        return _mark_as_mixed(cells)
     (length,) = lengths
     return _read_vectors(cells, length)
 
@@ -118,7 +128,7 @@ def _read_vectors(cells: AnyArray, length: int) -> AnyArray:
             if not is_missing(cell):
                 row[:] = np.asarray(cell, dtype=np.float64)
     except (TypeError, ValueError):
-        return cells[:, None]  # as a matrix, which marks mixed objects
+        return _mark_as_mixed(cells)
     return matrix
 
 

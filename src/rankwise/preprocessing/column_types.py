@@ -18,6 +18,7 @@ from rankwise.formatting import count
 from rankwise.preprocessing.cells import (
     DATE_PARTS,
     SAMPLE,
+    are_mixed,
     as_dates,
     as_text,
     cell_as_text,
@@ -308,10 +309,9 @@ def _infer_kind(name: str, cells: AnyArray, request: ColumnRequest) -> ColumnInf
     column = ColumnInfo(name, "number", n_missing)
     if n_missing == len(cells):
         return column.drop(Reason.EMPTY)
-    is_matrix = cells.ndim > 1  # see `read_cells`
-    if is_matrix and cells.dtype == object:
+    if are_mixed(cells):
         return column.drop(Reason.MIXED_OBJECTS)
-    if is_matrix:
+    if cells.ndim > 1:
         return column._replace(kind="vector")
     if request.order is not None:
         return _order_column(column, cells, request.order)

@@ -205,6 +205,7 @@ class BatchSums:
             if not stays_open:
                 n_rows_of_closed_groups[name] = len(weighted_rows)
             has_earlier_rows = name in self._open_groups
+            # moments give the pairs with rows of later or earlier batches
             if len(weighted_rows) and (stays_open or has_earlier_rows):
                 moments_of_groups[name] = _group_moments(X, target, weighted_rows)
         self._add_equations(equations, moments_of_groups)

@@ -17,7 +17,12 @@ from numpy.typing import ArrayLike
 from rankwise.arrays import Array, Labels, Matrix, MatrixLike
 from rankwise.groups import encode_groups, indices_by_group
 from rankwise.metrics import Metric
-from rankwise.metrics.by_group import check_defined, check_scoring, metric_by_group, nanmean
+from rankwise.metrics.by_group import (
+    check_defined,
+    check_scoring,
+    metric_by_group,
+    nanmean_over_units,
+)
 from rankwise.metrics.registry import MetricName
 from rankwise.model_selection.candidate_grid import CandidateGrid, default_alphas
 from rankwise.rankers.out_of_core import SufficientStatistics
@@ -249,7 +254,7 @@ def select_alpha(
     group_score = metric_by_group(metric, y, groups, weight=None, held_out=held_out_scores)
     group_score = group_score.mean(axis=2)  # it was (n_groups, n_candidates, n_outputs)
     check_defined(metric, group_score)
-    mean_score = nanmean(group_score)
+    mean_score = nanmean_over_units(group_score)
     gain = mean_score
     if not metric.greater_is_better:
         gain = -mean_score

@@ -37,21 +37,21 @@ class Progress:
         if show is None:  # on a terminal only, and not for short work
             self.is_shown = sys.stderr.isatty()
             self._pause = self.PAUSE
-            self._next_time = time.monotonic() + self.DELAY
+            self._next_draw_time = time.monotonic() + self.DELAY
         else:
             self.is_shown = show
             self._pause = 0.0
-            self._next_time = time.monotonic()
+            self._next_draw_time = time.monotonic()
         self._last_drawn: int | None = None
 
     def update(self, n_done: int, detail: str = "") -> None:
         """Draw the line for this number of finished steps, unless it was drawn a moment ago."""
         if not self.is_shown or n_done == self._last_drawn:
             return
-        if time.monotonic() < self._next_time:
+        if time.monotonic() < self._next_draw_time:
             return
         self._last_drawn = n_done
-        self._next_time = time.monotonic() + self._pause
+        self._next_draw_time = time.monotonic() + self._pause
         if self._total is None:
             text = f"iteration {n_done}{detail}"
         else:
@@ -70,8 +70,9 @@ class Progress:
 
     def close(self) -> None:
         """Complete the bar, if there is one, and end the line."""
+        # A line that is shown is completed at once; otherwise the usual delay applies
         if self._last_drawn is not None:
-            self._next_time = 0.0  # draw the last line at once
+            self._next_draw_time = 0.0
         if self._total is not None:
             self.update(self._total)
         if self._last_drawn is not None and self._in_place:

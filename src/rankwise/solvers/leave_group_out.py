@@ -141,7 +141,7 @@ def diagonalize_gram(
     return rotated_R, [rotated_term], Q
 
 
-def leave_out_weights(
+def coefficients_without_folds(
     R: Array,
     terms: Sequence[WhitenedTerm],
     folds: Sequence[Fold],
@@ -185,7 +185,7 @@ def leave_out_weights(
             short_folds.append(number)
         else:
             long_folds.append(number)
-    if short_folds:
+    if short_folds:  # only if there is one term, without nuisance columns (`diagonalize_gram`)
         yield from _weights_by_downdates(R, terms[0], folds, short_folds, alphas)
     if long_folds:
         yield from _weights_by_grams(R, terms, folds, long_folds, alphas, n_nuisance)

@@ -120,10 +120,12 @@ def possible_ranks(
     return best, worst
 
 
-def _rank_bounds_of_list(scores: Array, root: Array, quantile: float) -> tuple[Indices, Indices]:
+def _rank_bounds_of_list(
+    scores: Array, covariance_root: Array, quantile: float
+) -> tuple[Indices, Indices]:
     """Best and worst ranks in one list, by the standard errors of all differences."""
     # The best rank counts the items that are significantly above, the worst rank those below
-    covariance = root @ root.T
+    covariance = covariance_root @ covariance_root.T
     variance = covariance.diagonal()
     variance_of_difference = variance[:, None] + variance - 2 * covariance
     standard_error = np.sqrt(np.maximum(variance_of_difference, 0.0))
@@ -135,13 +137,15 @@ def _rank_bounds_of_list(scores: Array, root: Array, quantile: float) -> tuple[I
 
 
 def _rank_bounds_of_long_list(
-    scores: Array, root: Array, quantile: float
+    scores: Array, covariance_root: Array, quantile: float
 ) -> tuple[Indices, Indices]:
     """Best and worst ranks in one list, where s_i + s_j bounds the error of a difference."""
-    # Intervals of the scores instead of all differences; root: of the covariance of the scores
+    # Intervals of the scores instead of all differences
     n_items = len(scores)
-    half_width = quantile * np.linalg.norm(root, axis=1)
+    standard_errors = np.linalg.norm(covariance_root, axis=1)
+    half_width = quantile * standard_errors
     low = scores - half_width
+    # the tolerance once for two intervals, so that equal scores do not differ significantly
     high = scores + half_width + _tie_tolerance(scores)
     # Item j is significantly above item i if its interval begins above the end of that of i
     n_above = n_items - np.searchsorted(np.sort(low), high, side="right")

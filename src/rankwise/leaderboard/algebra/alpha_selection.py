@@ -87,7 +87,7 @@ def middle_alpha(system: RatingSystem) -> float:
     else:
         differences = system.X[counts.first] - system.X[counts.second]
         squared_lengths = (differences**2).sum(axis=1)
-        n_eigenvalues = system.n_features
+        n_eigenvalues = system.max_n_eigenvalues
     trace = counts.pair_weights @ squared_lengths
     return float(trace / n_eigenvalues / counts.total_weight)
 

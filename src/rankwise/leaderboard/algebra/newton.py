@@ -79,7 +79,7 @@ class PairLikelihood:
     def start(self) -> Array:
         """Zero ratings, and the θ that matches the share of ties."""
         start = np.zeros(self.system.n_unknowns + 1)  # the last one is θ of the ties
-        if self.likelihood.has_tie_parameter:
+        if self.likelihood.has_tie_parameter:  # some outcomes are ties, so their share is not 0
             is_tie = self.counts.target == 0
             tie_share = float(self.outcome_weight @ is_tie) / self.total_weight
             tie_share = min(0.99, tie_share)  # no extreme start if nearly all are ties

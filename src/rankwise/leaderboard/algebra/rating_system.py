@@ -67,6 +67,7 @@ class RatingSystem(ComparisonDesign):
 
         # A row of the design has ±1 for the items of a pair, then the columns without
         # regularization: differences of the prior ratings, and covariates.
+        # Axes: k pairs, m members of a pair, b prior ratings.
         items, signs = counts.members  # (n_pairs, n_members)
         prior_differences = np.einsum("km,kmb->kb", signs, prior_ratings[items])
         self.unregularized_columns = np.hstack([prior_differences, counts.covariates])
@@ -74,12 +75,12 @@ class RatingSystem(ComparisonDesign):
 
         # Without features the unknowns are the ratings; with features the coefficients.
         self.X: Array | None = None
-        self.n_features = counts.n_items
+        self.max_n_eigenvalues = counts.n_items  # that can differ from 0
         n_regularized = counts.n_items
         parameter_basis = None
         if X is not None:
             self.X = _full_rank_features(counts, X)
-            self.n_features = min(X.shape)  # no more eigenvalues can differ from 0
+            self.max_n_eigenvalues = min(X.shape)
             n_regularized = self.X.shape[1]
             parameter_basis = block_diag(self.X, np.eye(self.unregularized_columns.shape[1]))
         super().__init__(counts, incidence, parameter_basis, n_regularized)

@@ -309,7 +309,8 @@ class DynamicBradleyTerry:
         context_codes : ndarray of shape (n_contexts, n)
             Levels of the contexts.
         """
-        # The last column of the side weights is an unknown item, whose terms are all 0.
+        # Rows of the side weights are comparisons, with 1 for items of the first side and −1 for
+        # those of the second. The last column is an unknown item, whose terms are all 0.
         term_values = self.system.term_values(self.unknowns)
         unknown_item = np.zeros((1, self.rating_terms.n_terms))
         all_values = np.vstack([term_values, unknown_item])

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from rankwise.arrays import Array
 from rankwise.formatting import JsonObject
 from rankwise.metrics import Metric, get_metric
-from rankwise.metrics.by_group import nanmean, standard_error
+from rankwise.metrics.by_group import nanmean_over_units, standard_error
 from rankwise.model_selection.validation_curve import ValidationCurve, curves_of_search
 from rankwise.pages.page_values import short_numbers
 
@@ -89,7 +89,7 @@ def _average_units(curve: ValidationCurve) -> _MeanCurve:
     error = curve.error
     if error is None:  # the search has not computed its own
         error = standard_error(by_unit)
-    return _MeanCurve(curve, nanmean(by_unit), error, n_units)
+    return _MeanCurve(curve, nanmean_over_units(by_unit), error, n_units)
 
 
 def _is_flat(mean_curve: _MeanCurve, best_value: float) -> bool:
