@@ -69,8 +69,8 @@ class NotOpenError(ValueError):
 class AnswerStore:
     """Questions and answers in one SQLite file.
 
-    The file has a write-ahead log and full synchronization: when a method returns, its changes are
-    on disk. Methods may be called from several threads.
+    The file has a write-ahead log and full synchronization (SQLite calls fsync at each commit):
+    when a method returns, its changes are on disk. Methods may be called from several threads.
 
     Parameters
     ----------

@@ -142,8 +142,8 @@ class Leaderboard(RankedBoard):
         return self.scale.convert_covariance(covariance)
 
     @property
-    def interval_widths(self) -> Array:
-        """Half of the width of the interval of each item; NaN without intervals."""
+    def interval_half_widths(self) -> Array:
+        """Half of the width of each interval (`high` − rating); NaN without intervals."""
         if self.spread is None:
             return np.full(len(self.items), np.nan)
         quantile = self.spread.quantile((1 + self.confidence) / 2)
@@ -192,7 +192,10 @@ class Leaderboard(RankedBoard):
 
     @property
     def _n_effective_units(self) -> float:
-        """Effective number of the units that intervals leave out; a posterior leaves out none."""
+        """Effective number of the units that intervals leave out; a posterior leaves out none.
+
+        It decides how simultaneous ranks are computed, not the intervals of the ratings.
+        """
         if self.parts is not None:  # intervals of the posterior do not leave out units
             return np.inf
         # Units are what intervals leave out: comparisons, or clusters of them.
@@ -500,7 +503,7 @@ class Leaderboard(RankedBoard):
             data,
             grid,
             ratings=np.array([board.ratings for board in boards]),
-            half_widths=np.array([board.interval_widths for board in boards]),
+            half_widths=np.array([board.interval_half_widths for board in boards]),
             positions={item: self.position(item) for item in items},
         )
 

@@ -8,6 +8,8 @@ from rankwise.arrays import Numbers
 
 #: Largest grade: the exponential gain of NDCG and ERR is 2 ** y - 1.
 LARGEST_GRADE = 32
+#: Most distinct grades of which probabilities and prediction sets are computed.
+MAX_DISTINCT_GRADES = 32
 
 
 def are_grades(y: Numbers) -> bool:

@@ -1,7 +1,8 @@
 """The classes that a model file may contain.
 
 Classes of rankwise declare their fitted attributes themselves (`rankwise.fitted_schema`). To make
-a new estimator savable, declare its attributes and add the class to `RANKERS` or `STEPS`.
+a new estimator savable, declare its attributes and add the class to `RANKERS` or `STEPS`. Only
+rankers (`RankerMixin`), alone or as the last step of a Pipeline, are the model of a file.
 """
 
 from __future__ import annotations

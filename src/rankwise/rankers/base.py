@@ -76,7 +76,7 @@ class RankerMixin:
             Ranks; items with equal predicted scores share the smallest of their ranks.
         """
         scores = predict_items(self, X, groups)
-        if groups is None and not needs_groups(self):  # else `predict` warns
+        if groups is None and not needs_groups(self):  # `predict` of others warns
             warn_of_long_list(self, len(scores))
         return ranks_in_groups(scores, groups)
 

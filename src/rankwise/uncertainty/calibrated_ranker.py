@@ -17,7 +17,7 @@ from rankwise.defaults import DEFAULT_CONFIDENCE
 from rankwise.fitted_schema import FittedSchema, Floats, ListOf, Model, Number, Values
 from rankwise.graphs.supervision import TargetLike, pack_weights
 from rankwise.groups import encode_groups, indices_by_group
-from rankwise.metrics.grades import LARGEST_GRADE
+from rankwise.metrics.grades import MAX_DISTINCT_GRADES
 from rankwise.model_selection.conformal import in_best_set
 from rankwise.model_selection.scorer import needs_groups, predict_items
 from rankwise.preprocessing.group_columns import refuse_other_keywords
@@ -358,7 +358,7 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         if index == len(self.gaps_):
             raise ValueError(
                 f"grade={grade!r}; expected one of the relevance levels of the training data, "
-                f"{self.grades_.tolist()} (empty if there are more than {LARGEST_GRADE})."
+                f"{self.grades_.tolist()} (empty if there are more than {MAX_DISTINCT_GRADES})."
             )
         scores = np.asarray(self.predict(X, groups), dtype=np.float64)
         return in_best_set(scores, lists, self.gaps_[index], level)

@@ -9,7 +9,7 @@ import numpy as np
 from rankwise.arrays import Array, Indices
 from rankwise.graphs import PreferenceGraph
 from rankwise.groups import indices_by_group
-from rankwise.metrics.grades import LARGEST_GRADE
+from rankwise.metrics.grades import MAX_DISTINCT_GRADES
 from rankwise.model_selection.conformal import held_out_gaps, max_by_list
 from rankwise.model_selection.folds import (
     EXACT_FOLDS,
@@ -50,7 +50,7 @@ def gaps_of_grades(left_out: LeftOut) -> tuple[Array, list[Array]]:
 
     # Gaps from the top of a list to its best item, and to an item of each grade or higher
     grades = np.unique(y)[1:]  # any item has the lowest grade
-    if len(grades) > LARGEST_GRADE:
+    if len(grades) > MAX_DISTINCT_GRADES:
         grades = np.empty(0)
     gaps_to_best = held_out_gaps(y, scores, graph.groups)
     gaps_to_grades = [held_out_gaps(y, scores, graph.groups, grade) for grade in grades.tolist()]

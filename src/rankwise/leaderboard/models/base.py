@@ -103,3 +103,13 @@ class RemovableVotes(RatingModel, Protocol):
 
     def refit(self, counts: ComparisonCounts) -> Self:
         """Return the model of other counts of the same comparisons, for the same λ."""
+
+
+def comparable_components(
+    counts: ComparisonCounts, X: Array | None, prior_ratings: Array | None
+) -> Indices:
+    """Component of each item; one component if features or priors rate all items."""
+    # Features and priors make all items comparable.
+    if X is None and prior_ratings is None:
+        return counts.components
+    return np.ones(counts.n_items, np.intp)

@@ -24,7 +24,7 @@ from rankwise.leaderboard.algebra.outcome_likelihood import (
 )
 from rankwise.leaderboard.algebra.rating_system import RatingSystem
 from rankwise.leaderboard.algebra.team_rows import TeamRows, determined_sets
-from rankwise.leaderboard.models.least_squares_model import comparable_components
+from rankwise.leaderboard.models.base import comparable_components
 from rankwise.uncertainty.possible_ranks import CovarianceRoot
 
 TOLERANCE = 1e-14  # of the gap, relative to the objective

@@ -13,17 +13,8 @@ from rankwise.leaderboard.algebra.alpha_selection import leave_one_out_errors, s
 from rankwise.leaderboard.algebra.comparison_counts import ComparisonCounts
 from rankwise.leaderboard.algebra.leave_comparison_out import LeaveOneOut, jackknife_covariance
 from rankwise.leaderboard.algebra.rating_system import RatingSystem
+from rankwise.leaderboard.models.base import comparable_components
 from rankwise.uncertainty.possible_ranks import CovarianceRoot
-
-
-def comparable_components(
-    counts: ComparisonCounts, X: Array | None, prior_ratings: Array | None
-) -> Indices:
-    """Component of each item; one component if features or priors rate all items."""
-    # Features and priors make all items comparable.
-    if X is None and prior_ratings is None:
-        return counts.components
-    return np.ones(counts.n_items, np.intp)
 
 
 class LeastSquares:

@@ -68,8 +68,8 @@ def unjudged_bounds_of_items(metric: Metric, rows: AllRows) -> Bounds | None:
     """
     run_metric = _as_run_metric(metric)
     judged_y = rows.y[~np.isnan(rows.y)]
-    are_grades = bool((judged_y >= 0.0).all() and (judged_y % 1.0 == 0.0).all())
-    if run_metric is None or not are_grades:
+    are_whole_numbers = bool((judged_y >= 0.0).all() and (judged_y % 1.0 == 0.0).all())
+    if run_metric is None or not are_whole_numbers:
         return None
 
     # Groups become queries and items documents, with their ranks from below as scores.
