@@ -93,3 +93,12 @@ def test_comparisons_without_header_have_numbered_columns(tmp_path):
     done = run("rank", bare, "--no-header", "--winner", "0", "--loser", "1")
     assert done.exit_code == 0, done.output
     assert done.stdout == run("rank", named).stdout
+
+
+def test_a_board_of_items_that_only_won_names_the_option_that_helps(tmp_path):
+    file = tmp_path / "games.csv"
+    file.write_text("winner,loser\na,b\nb,c\nc,b\n")
+    done = run("rank", file)
+    assert done.exit_code == 0, done.output
+    assert "--alpha auto" in done.stdout
+    assert "alpha=" not in done.stdout

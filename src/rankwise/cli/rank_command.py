@@ -20,7 +20,13 @@ from rankwise.cli.rank_options import (
     comparison_options,
     rating_options,
 )
-from rankwise.cli.rank_output import RankOutput, board_title, format_of, write_score_board
+from rankwise.cli.rank_output import (
+    RankOutput,
+    board_title,
+    format_of,
+    print_board_table,
+    write_score_board,
+)
 from rankwise.cli.rank_scores import (
     OPTIONS_OF_COMPARISONS,
     OPTIONS_OF_TASKS,
@@ -297,7 +303,7 @@ def _print_boards(boards: Boards, as_json: bool, is_written: bool) -> None:
         for table in _tables_of_boards(boards):
             if table.title:
                 click.echo(f"\n{one_line(table.title)}")
-            terminal.print_table(table)
+            print_board_table(table)
 
 
 def _tables_of_boards(boards: Boards) -> list[TextTable]:

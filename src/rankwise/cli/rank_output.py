@@ -12,6 +12,7 @@ from rankwise.cli import terminal
 from rankwise.cli.argument_names import with_options
 
 if TYPE_CHECKING:
+    from rankwise.formatting import TextTable
     from rankwise.leaderboard import TaskLeaderboard
 
 FORMATS = {".md": "markdown", ".json": "json", ".tex": "latex", ".html": "html", ".txt": "text"}
@@ -67,10 +68,15 @@ def write_score_board(board: TaskLeaderboard, target: RankOutput) -> None:
         for table in board_tables(board):
             if table.title:
                 click.echo(f"\n{table.title}")
-            notes = [with_options(note, "rank") for note in table.notes]
-            terminal.print_table(replace(table, notes=notes))
+            print_board_table(table)
     else:  # the printed tables would end with the warnings
         for message in board.warnings:
             terminal.note(with_options(f"{message}.", "rank"))
     if target.page is not None:
         terminal.note(f"the page was written to {target.page}")
+
+
+def print_board_table(table: TextTable) -> None:
+    """Print a table of a board, with options in place of the arguments that its notes name."""
+    notes = [with_options(note, "rank") for note in table.notes]
+    terminal.print_table(replace(table, notes=notes))

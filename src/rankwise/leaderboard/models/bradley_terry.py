@@ -303,7 +303,8 @@ def separation_note(model: LogOddsModel) -> str:
         return ""
     return (
         f"{n_separated} of {n_items} items only won or only lost against the others, directly or "
-        "through other items: only alpha keeps their ratings finite"
+        "through other items: only alpha keeps their ratings finite; use alpha='auto' to compare "
+        "them with the others"
     )
 
 
