@@ -553,3 +553,14 @@ def test_notes_on_missing_cells_and_seeds():
         assert any(text in note for note in rate_long(frame, missing=rule).notes)
     folds = pd.concat([frame.assign(fold=k, score=frame.score + 0.01 * k) for k in range(3)])
     assert any("more seeds could remove" in note for note in rate_long(folds, seed="fold").notes)
+
+
+def test_all_models_of_a_task_may_have_too_few_tasks_for_a_rank():
+    scores = scores_of(n_models=8, n_tasks=9)
+    scores[:4, 4:] = np.nan
+    scores[4:, :4] = np.nan
+    board = rate_long(long_frame(scores))
+    assert not board.is_ranked[:4].any()
+    correlation_of_task = {task.task: task.correlation for task in board.tasks}
+    assert correlation_of_task["t00"] is None
+    assert correlation_of_task["t08"] is not None

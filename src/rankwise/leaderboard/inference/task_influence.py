@@ -122,8 +122,10 @@ def shares_of(values: Array) -> Array:
 
 def _rank_correlation(values: Array, effects: Array) -> float | None:
     """Spearman's rank correlation; None for few models or constant values."""
+    if len(values) < LEAST_MODELS:  # possibly none at all
+        return None
     is_constant = np.ptp(values) == 0 or np.ptp(effects) == 0
-    if len(values) < LEAST_MODELS or is_constant:
+    if is_constant:
         return None
     correlation_matrix = np.corrcoef(_average_ranks(values), _average_ranks(effects))
     return float(correlation_matrix[0, 1])
