@@ -59,7 +59,7 @@ class PairFile(DataFile):
 
     Attributes
     ----------
-    compared : PairData
+    comparisons : PairData
         The comparisons.
     """
 
