@@ -251,3 +251,13 @@ def test_bad_clusters_are_refused(values):
     one_arm = frame[frame["model"] == "new"]
     with pytest.raises(ValueError, match="one ranker only"):
         compare(one_arm, **LONG, greater_is_better=False)
+
+
+@pytest.mark.parametrize("labels", [((1, 2), (3, 4)), ("a", "a\0"), (b"a", b"b"), (1.5, 1e22)])
+def test_rankers_of_a_long_frame_have_labels_of_any_kind(values, labels):
+    frame = long_frame({"new": values["new"], "old": values["old"]})
+    label_of_name = dict(zip(("new", "old"), labels, strict=True))
+    models = pd.Series([label_of_name[name] for name in frame["model"]], dtype=object)
+    frame["model"] = models.to_numpy()
+    (row,) = compare(frame, **LONG, greater_is_better=False).rows
+    assert (row.a, row.b) == tuple(map(str, labels))

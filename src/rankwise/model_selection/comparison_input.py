@@ -348,7 +348,8 @@ def _read_long(columns: Mapping[str, Column], names: ComparisonColumns) -> Paire
         raise ValueError(f"the column {names.arm!r} names one ranker only; compare needs two.")
 
     values = {}
-    for code, arm in enumerate(arms.labels.astype(str).tolist()):
+    for code, label in enumerate(arms.labels):
+        arm = str(label)  # NumPy cannot convert tuples, and cuts a final NUL from a text
         rows = np.flatnonzero(arms.codes == code)
         cells = LongCells(scores[rows], seed_codes[rows], groups.codes[rows])
         values[arm] = _values_by_seed(cells, arm, groups.labels, has_seeds=names.seed is not None)
