@@ -1,10 +1,12 @@
 """Metrics of many candidates at once: equal to one ranking for each candidate."""
 
+import weakref
+
 import numpy as np
 import pytest
 
 from rankwise.groups import encode_groups
-from rankwise.metrics import get_metric, make_metric, metric_names
+from rankwise.metrics import by_group, get_metric, make_metric, metric_names
 from rankwise.metrics.by_group import GroupedRelevance, metric_by_group
 from rankwise.metrics.ranking import GroupedTargets, Ranking
 
@@ -66,3 +68,23 @@ def test_relevance_is_reused_for_other_metrics_and_numbers_of_candidates():
             values = relevance.evaluate(metric, candidates)
             expected = one_at_a_time(metric, Y, groups, weights, candidates)
             np.testing.assert_array_equal(values, expected)
+
+
+def test_what_follows_from_relevance_is_kept_for_one_output_at_a_time(monkeypatch):
+    """Thousands of permutations of y are outputs, too, and each would keep its order and levels."""
+    n_alive = []
+    kept = weakref.WeakSet()
+
+    class CountedTargets(GroupedTargets):
+        def __init__(self, *arguments):
+            super().__init__(*arguments)
+            kept.add(self)
+            n_alive.append(len(kept))
+
+    monkeypatch.setattr(by_group, "GroupedTargets", CountedTargets)
+    rng = np.random.default_rng(0)
+    Y = rng.integers(0, 3, (30, 8)).astype(float)
+    groups = encode_groups(np.repeat(np.arange(6), 5), 30)
+    metric_by_group(get_metric("disagreement"), Y, groups, None, rng.random((30, 8, 3)))
+    assert len(n_alive) == 8
+    assert max(n_alive) <= 2  # that of the previous output is replaced

@@ -109,7 +109,14 @@ def metric_by_group(
     ndarray of shape (n_groups, n_candidates, n_outputs)
         NaN where the metric is undefined.
     """
-    return GroupedRelevance(Y, groups, weight).evaluate(metric, held_out)
+    _, n_outputs, n_candidates = held_out.shape
+    values = np.empty((groups.n_groups, n_candidates, n_outputs))
+    for j in range(n_outputs):
+        output = slice(j, j + 1)
+        # of one output at a time: there may be thousands, such as permutations of y
+        relevance = GroupedRelevance(Y[:, output], groups, weight)
+        values[:, :, output] = relevance.evaluate(metric, held_out[:, output])
+    return values
 
 
 def pooled_metric(
