@@ -217,9 +217,11 @@ def _shared_matrix(frame: Frame, columns: list[Numbers]) -> Numbers | None:
     if not may_store_matrix:
         return None
     has_one_type = len({column.dtype for column in columns}) == 1
+    if not has_one_type:
+        return None
     # in the frame: the array of a column of integers has floats if values are missing
     has_only_floats = all(column.dtype.is_float() for column in frame.iter_columns())
-    if not has_one_type or not has_only_floats:
+    if not has_only_floats:
         return None
     matrix = np.asarray(frame.to_numpy())
     if matrix.dtype not in FLOATS:
@@ -281,7 +283,7 @@ def _column_to_array(column: Column) -> AnyArray:
     if dtype in (nw.Int128, nw.UInt128):
         column = column.cast(nw.Float64)
     array: AnyArray
-    has_nulls = column.null_count() > 0 and not dtype.is_float()  # floats have NaN
+    has_nulls = not dtype.is_float() and column.null_count() > 0  # floats have NaN
     if has_nulls and (dtype.is_integer() or dtype == nw.Boolean):
         fill_value = 0 if dtype.is_integer() else False
         filled = column.fill_null(fill_value).to_numpy()
@@ -334,9 +336,10 @@ def _kind_by_dtype(column: Column) -> str:
         return "dates"
     if dtype in (nw.Categorical, nw.Enum):
         return "category"
-    is_all_null = len(column) > 0 and column.null_count() == len(column)
-    if is_all_null and not dtype.is_numeric():
-        return "no values"
+    if not dtype.is_numeric():  # the nulls of numbers are not counted, which would take time
+        is_all_null = len(column) > 0 and column.null_count() == len(column)
+        if is_all_null:
+            return "no values"
     if dtype == nw.String:
         return "text"
     return ""
