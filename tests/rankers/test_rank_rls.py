@@ -462,3 +462,14 @@ def test_y_is_left_alone_and_may_be_read_only():
     assert Y.flags.writeable
     Y.flags.writeable = False
     np.testing.assert_array_equal(RankRLS().fit(X, Y).coef_, expected)
+
+
+@pytest.mark.parametrize("ties", ["include", "exclude"])
+def test_beta_is_checked_before_the_items_are_read(ties):
+    """A large X is validated for seconds, in vain if a parameter is wrong."""
+    X = np.full((4, 2), np.nan)
+    y = np.array([[1.0, 2], [2, 1], [3, 4], [4, 3]])
+    model = RankRLS(beta=2, ties=ties)
+    for fit in (model.fit, lambda X, y: model.path(X, y, alphas=[1.0])):
+        with pytest.raises(ValueError, match="beta=2"):
+            fit(X, y)

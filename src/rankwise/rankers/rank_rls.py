@@ -288,6 +288,7 @@ class RankRLS(PathModel):
             task = self._prepare(X, target)  # a model of each output, which `train` stores in self
             task.train(alpha=np.asarray(self.alpha, dtype=np.float64))
             return self
+        check_beta(self.beta)
         X = validate_X(self, X)
         loss = self._make_loss(X.shape[0], target)
         features = self._make_features(X, loss, to_fit=True)
@@ -412,12 +413,12 @@ class RankRLS(PathModel):
                 learner = clone(self)
                 tasks.append(learner._prepare(X, target_of_output))
             return OutputsTask(self, target, tasks)
+        check_beta(self.beta)
         X = validate_X(self, X)
         return RankRLSTask(self, X, self._make_loss(X.shape[0], target))
 
     def _make_loss(self, n_items: int, target: TrainingTarget) -> SquaredLoss:
         """Validate the target and build the loss; sets the shape of the outputs."""
-        check_beta(self.beta)
         loss, self.output_shape_ = ranking_loss(
             n_items, target, self.cost, self.ties, self.group_weight, self.beta
         )
