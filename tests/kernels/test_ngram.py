@@ -1,5 +1,7 @@
 """Kernels of objects: texts by their n-grams, and anything by a function."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from rankwise import ConditionalRankRLSCV, LabelRankerCV, RankRLS, View
+from rankwise.kernels import ngram
 from rankwise.kernels.kernel import Kernel
 from rankwise.kernels.ngram import ngram_kernel
 from rankwise.model_selection import leave_group_out_predict, leave_pair_out
@@ -134,3 +137,17 @@ def test_numbers_and_missing_texts_are_refused():
         RankRLS(kernel="ngram").fit(np.eye(24), Y, GROUPS)
     with pytest.raises(ValueError, match="row 3"):
         RankRLS(kernel="ngram").fit([*WORDS[:3], None, *WORDS[4:]], Y, GROUPS)
+
+
+def test_one_matrix_of_similarities_is_in_memory_at_a_time(monkeypatch):
+    """Its values are scaled in place."""
+    monkeypatch.setattr(ngram, "PRODUCT_ENTRIES", 2**14)  # rows of few texts at a time
+    texts = [f"{number * 7919 % 8192:013b}" for number in range(1000)]
+    ngram_kernel(texts[:2])  # imports
+    tracemalloc.start()
+    try:
+        similarity = ngram_kernel(texts, shared=0.1)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 1.8 * similarity.nbytes

@@ -81,4 +81,7 @@ def ngram_kernel(
         intersection = (A[rows] @ B_transposed).toarray()
         union = A_sizes[rows, None] + B_sizes - intersection
         np.divide(intersection, union, out=similarity[rows], where=union > 0)
-    return (1 - shared) * similarity + shared  # from `shared` (no common n-gram) to 1
+    # from `shared` (no common n-gram) to 1; in place, as the matrix may take most of the memory
+    similarity *= 1 - shared
+    similarity += shared
+    return similarity
