@@ -58,6 +58,15 @@ def test_rankings_with_other_numbers_or_far_more_pairs_are_refused(ranking):
         restore_board(facts)
 
 
+@pytest.mark.parametrize("field", ["covariates", "contexts"])
+@pytest.mark.parametrize("values", [None, 0, "", []])
+def test_covariates_and_contexts_of_a_board_that_are_no_dictionary_are_refused(field, values):
+    facts = board_facts(rate(games(), **COLUMNS))
+    comparisons = {**facts["comparisons"], field: values}
+    with pytest.raises(ValueError, match="covariates or contexts of a board"):
+        restore_board({**facts, "comparisons": comparisons})
+
+
 def test_a_board_of_short_ballots_over_many_items_comes_back(tmp_path):
     ballots = [[f"item {k}", f"item {(k + 1) % 150}"] for k in range(150)]
     board = rate(pairs_from_frame(ballots, unlisted="last"), intervals=False)

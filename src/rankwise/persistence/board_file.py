@@ -92,6 +92,12 @@ def _read_comparisons(values: object, *, has_dates: bool) -> PairData:
     are_items_unique = np.unique(data.items).shape == data.items.shape
     if not (are_item_numbers and have_one_length and are_items_unique):
         raise ValueError("the comparisons of a board do not fit together")
+    for values_by_name in (data.covariates, data.contexts):
+        if not isinstance(values_by_name, dict):
+            raise ValueError(
+                f"the covariates or contexts of a board are {values_by_name!r:.40}; "
+                "expected a dictionary"
+            )
     if data.rankings is not None:
         _check_rankings(data.rankings, data.n_pairs)
     if data.teams is not None:
