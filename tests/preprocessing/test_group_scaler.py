@@ -50,6 +50,19 @@ def test_blocks_of_groups_change_nothing(monkeypatch):
     np.testing.assert_allclose(GroupScaler().fit_transform(X, groups=GROUPS), whole, atol=1e-12)
 
 
+def test_no_block_passes_over_all_groups(monkeypatch):
+    from rankwise.groups import Groups
+    from rankwise.preprocessing import group_scaling
+
+    def pass_over_all_groups(groups, rows):
+        raise AssertionError("as many blocks as groups: quadratic time")
+
+    monkeypatch.setattr(group_scaling, "BLOCK_ENTRIES", 4)
+    monkeypatch.setattr(Groups, "take", pass_over_all_groups)
+    scaled = group_scaling.scale_in_groups(X, GROUPS)
+    np.testing.assert_allclose(scaled, scaled_in_groups(X, GROUPS), rtol=1e-9, atol=1e-9)
+
+
 @pytest.mark.parametrize("value", [0.1, 1e8 + 0.1, 1e-300, 1e300, -7.3])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_a_column_that_is_constant_in_a_group_becomes_zero(value, dtype):

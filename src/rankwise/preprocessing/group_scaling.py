@@ -65,8 +65,20 @@ def scale_in_groups(X: Numbers, codes: Indices, *, with_mean: bool = True) -> Nu
     block_starts = groups.starts[1:][starts_new_block]
     for rows in np.split(groups.order, block_starts):
         block = X[rows] / unit
-        scaled[rows] = _scale_block(block, groups.take(rows), tolerance, with_mean=with_mean)
+        groups_of_block = _groups_of_block(groups, rows)
+        scaled[rows] = _scale_block(block, groups_of_block, tolerance, with_mean=with_mean)
     return scaled
+
+
+def _groups_of_block(groups: Groups, rows: Indices) -> Groups:
+    """The groups of rows that are sorted by group, as `Groups.take` without a pass over all groups.
+
+    There may be as many blocks as groups, so such a pass for each block takes quadratic time.
+    """
+    codes = groups.codes[rows]
+    first_code = codes[0]
+    last_code = codes[-1]
+    return Groups(codes - first_code, groups.labels[first_code : last_code + 1])
 
 
 def _scale_block(x: Numbers, groups: Groups, tolerance: float, *, with_mean: bool) -> Numbers:
