@@ -42,8 +42,9 @@ class Run(NamedTuple):
         ]
 
 
-def draw_run(rng: random.Random, max_workers: int) -> Run:
-    return Run(rng.getrandbits(32), rng.randint(1, max_workers), rng.choice(DISTRIBUTIONS))
+def draw_run(rng: random.Random, min_workers: int, max_workers: int) -> Run:
+    n_workers = rng.randint(min_workers, max_workers)
+    return Run(rng.getrandbits(32), n_workers, rng.choice(DISTRIBUTIONS))
 
 
 def count_results(junit: Path) -> tuple[int, int, int]:
@@ -91,6 +92,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("-n", "--runs", type=int, default=20, help="number of runs (default 20)")
     parser.add_argument(
+        "--min-workers", type=int, default=1, help="smallest number of workers (default 1)"
+    )
+    parser.add_argument(
         "--max-workers", type=int, default=4, help="largest number of workers (default 4)"
     )
     parser.add_argument(
@@ -105,7 +109,7 @@ def main() -> int:
     rng = random.Random()
     n_failed = 0
     for _ in range(arguments.runs):
-        run = draw_run(rng, arguments.max_workers)
+        run = draw_run(rng, arguments.min_workers, arguments.max_workers)
         if not run_suite(run, arguments.selection, arguments.log):
             n_failed += 1
     print(f"{arguments.runs - n_failed} of {arguments.runs} runs passed; see {arguments.log}")
