@@ -138,6 +138,17 @@ def test_without_ties_both_models_are_the_same():
     assert other.ties == 0.0
 
 
+def test_a_note_recommends_alpha_auto_only_where_it_changes_alpha():
+    wins = PairGraph([0, 0, 1, 2, 3, 1], [1, 2, 2, 3, 1, 3])
+    model = BradleyTerry(count_comparisons(wins))
+    advice = "use alpha='auto'"
+    assert advice in model.fit(1e-8).note
+    selected = model.fit(model.select_alpha())
+    assert "1 of 4 items only won" in selected.note
+    assert advice not in selected.note
+    assert advice not in model.fit(0.1).note
+
+
 def test_an_item_that_only_wins_has_a_finite_rating_and_is_said():
     ends = np.array([[0, 0, 1, 2, 3, 3], [1, 2, 2, 1, 1, 2]])
     board = BradleyTerry(count_comparisons(PairGraph(*ends)))

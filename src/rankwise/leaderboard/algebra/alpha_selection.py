@@ -56,6 +56,14 @@ def select_alpha(
     return float(alphas[is_best].max())
 
 
+def would_select_larger_alpha(system: RatingSystem, alpha: float) -> bool:
+    """Whether `select_alpha` accepts the system, and tries larger values than this alpha only."""
+    if system.n_unknowns > EIGEN_LIMIT:
+        return False
+    smallest = middle_alpha(system) * RELATIVE_ALPHAS[0]
+    return bool(alpha < smallest)
+
+
 def alpha_of_prior(alphas: Array, log_likelihoods: Array, middle: float) -> float:
     """Return the alpha that weights a prior, from the likelihood of left-out votes for each alpha.
 

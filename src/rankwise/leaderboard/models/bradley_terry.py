@@ -13,7 +13,7 @@ from scipy.sparse.csgraph import connected_components
 
 from rankwise.arrays import Array, Indices
 from rankwise.groups import indices_by_group
-from rankwise.leaderboard.algebra.alpha_selection import select_alpha
+from rankwise.leaderboard.algebra.alpha_selection import select_alpha, would_select_larger_alpha
 from rankwise.leaderboard.algebra.comparison_counts import ComparisonCounts
 from rankwise.leaderboard.algebra.leave_comparison_out import LeaveOneOut, jackknife_covariance
 from rankwise.leaderboard.algebra.newton import PairLikelihood, Point, newton
@@ -301,11 +301,13 @@ def separation_note(model: LogOddsModel) -> str:
     n_separated = n_items - int(np.sum(is_finite_without_alpha(counts)))
     if n_separated == 0:
         return ""
-    return (
+    note = (
         f"{n_separated} of {n_items} items only won or only lost against the others, directly or "
-        "through other items: only alpha keeps their ratings finite; use alpha='auto' to compare "
-        "them with the others"
+        "through other items: only alpha keeps their ratings finite"
     )
+    if would_select_larger_alpha(model.system, model.alpha):  # not if it was selected already
+        note += "; use alpha='auto' to compare them with the others"
+    return note
 
 
 def is_finite_without_alpha(counts: ComparisonCounts) -> NDArray[np.bool_]:
