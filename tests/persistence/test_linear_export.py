@@ -135,7 +135,7 @@ def test_names_are_those_of_the_data_frame_or_the_given_ones():
         assert list(given["weights"]) == ["a", "b", "c", "d"]
 
 
-@pytest.mark.parametrize("last", [[], ["c", ""], ["c", 4], ["c", "a"]], ids=str)
+@pytest.mark.parametrize("last", [[], ["c", ""], ["c", 4], ["c", ["d"]], ["c", "a"]], ids=str)
 def test_bad_feature_names_are_refused(last):
     with pytest.raises(ValueError, match="expected 4 different names"):
         export_linear(MODELS["RankRLS"], feature_names=["a", "b", *last])

@@ -183,8 +183,8 @@ def input_names(
         feature_names = [f"f{number}" for number in range(1, n_features + 1)]
     names = list(feature_names)
     are_strings = all(isinstance(name, str) and name for name in names)
-    are_unique = len(set(names)) == len(names)
-    if not are_strings or not are_unique or len(names) != n_features:
+    are_different_strings = are_strings and len(set(names)) == len(names)  # strings have a hash
+    if not are_different_strings or len(names) != n_features:
         raise ValueError(
             f"the names of the features are {', '.join(map(repr, names))}; expected {n_features} "
             "different names: pass feature_names= with one for each feature."
