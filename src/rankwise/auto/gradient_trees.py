@@ -36,7 +36,7 @@ class GradientTrees(Protocol):
 
     @property
     def model(self) -> Any:
-        """The trees, for `BoostedTrees.store`."""
+        """The trees, for `BoostedTrees.store_trees`."""
 
 
 def start_gradient_trees(
