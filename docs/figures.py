@@ -252,6 +252,12 @@ def training_seconds(against: str, *, is_peer: bool = True) -> str:
     return f"{float(row['seconds_against' if is_peer else 'seconds']):.2g}"
 
 
+def large_list(work: str, against: str, *, is_peer: bool = False) -> str:
+    """A figure of AutoRanker on large lists, or of its peer."""
+    row = benchmark_row(f"AutoRanker, {work}", against)
+    return f"{float(row['seconds_against' if is_peer else 'seconds']):.3g}"
+
+
 def parquet_ratio(engine: str) -> str:
     """Processor time of training from Parquet files, relative to reading them."""
     work = f"RankRLS and its alpha from Parquet files, 1e7 × 50, {engine}"
@@ -276,6 +282,12 @@ FIGURES: dict[str, Callable[[], str]] = {
     "training-seconds-catboost": lambda: training_seconds("CatBoost"),
     "training-seconds-xgboost": lambda: training_seconds("XGBoost"),
     "training-seconds-lightgbm": lambda: training_seconds("LightGBM"),
+    "million-seconds": lambda: large_list("1e6 × 136, seconds", "300 s"),
+    "million-memory": lambda: large_list("1e6 × 136, memory beyond X", "2.5 × X"),
+    "two-million-seconds": lambda: large_list("2.27e6 × 137", "LightGBM, 500 trees"),
+    "two-million-seconds-lightgbm": lambda: large_list(
+        "2.27e6 × 137", "LightGBM, 500 trees", is_peer=True
+    ),
     "parquet-ratio-pyarrow": lambda: parquet_ratio("PyArrow"),
     "parquet-ratio-duckdb": lambda: parquet_ratio("DuckDB"),
     "parquet-ratio-polars": lambda: parquet_ratio("Polars"),
