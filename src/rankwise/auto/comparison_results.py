@@ -17,7 +17,6 @@ from rankwise.metrics.shared_items import ComparisonMean, dyadic_robust_mean
 CHANCE_LOSS = float(np.log(2))
 LEAST_NOVEL = 200  # comparisons of two new items to report what an order explains there
 N_EXAMPLES = 8
-LITTLE_EXPLAINED = 0.9  # share of what can be predicted, below which `rank` is not enough
 
 ResultRow = dict[str, str | int | float]
 

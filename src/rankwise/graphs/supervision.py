@@ -153,11 +153,6 @@ class Relevance:
     weight: Array | None = None
     nuisance: Nuisance | None = None
 
-    @classmethod
-    def of_one_list(cls, y: Array) -> Relevance:
-        """Items in one group, with equal weights."""
-        return cls(y, encode_groups(None, len(y)))
-
     @property
     def item_labels(self) -> NDArray[Any]:
         """Label of the group of each item."""
