@@ -106,14 +106,12 @@ def test_thirty_judgements_by_keyboard_with_undo_and_reload(browser, program):
     enter(browser, program)
     keys = [Keys.ARROW_LEFT, Keys.ARROW_RIGHT, Keys.ARROW_UP]
     for k in range(30):
-        last_question = open_question(browser)
         press(browser, keys[k % 3])
     assert progress(browser).startswith("30 answers from you;")
     last = answers(program)[-1]
     assert last["outcome"] == "tie"
     press(browser, Keys.BACKSPACE)
-    # by number: the question that was open may have been about the same two items
-    assert open_question(browser) == last_question
+    # asked again; by chance the question that was open is about the same two items
     assert [text.split("\n")[0] for text in shown(browser)] == [last["first"], last["second"]]
     assert len(answers(program)) == 29
     waiting = shown(browser)
