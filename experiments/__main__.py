@@ -48,7 +48,7 @@ OPTIONS = {  # a run for each; the others are run once, without options
         "--only atp",
         "--only chameleons",
     ),
-    "sums.clusters": ("--rows 10000000",),
+    "sums.clusters": ("--rows 10000000", "--rows 100000000"),
     "sums.engines": ("", "--rows 10000000"),
     "survival.peers": (
         "--only veterans",
