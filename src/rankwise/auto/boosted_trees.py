@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.arrays import Array, Indices
+from rankwise.arrays import AnyArray, Array, Indices
 from rankwise.auto.tree_growth import MAX_LEAVES, grow_trees
 from rankwise.fitted_schema import FittedSchema, Floats, Ints
 from rankwise.graphs import ScoreGraph
@@ -122,7 +122,7 @@ class BoostedTrees(RankerMixin, BaseEstimator):
         model = grow_trees(None, self.n_trees, X, graph, self.categorical)
         return self.store_trees(model, self.n_trees, X.shape[1])
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any) -> AnyArray:
         """Score items; larger is better.
 
         Parameters
@@ -226,7 +226,7 @@ class BoostedTrees(RankerMixin, BaseEstimator):
             raise ValueError("a node of the trees refers to a missing feature")
 
 
-def _nodes_of_trees(model: Any, n_trees: int) -> list[NDArray[Any]]:
+def _nodes_of_trees(model: Any, n_trees: int) -> list[AnyArray]:
     """The nodes of the first trees of a model."""
     if isinstance(model, list):  # scikit-learn models of one tree
         return [_scikit_learn_nodes(tree._predictors[0][0].nodes) for tree in model[:n_trees]]
@@ -237,7 +237,7 @@ def _nodes_of_trees(model: Any, n_trees: int) -> list[NDArray[Any]]:
     return [_lightgbm_nodes(tree["tree_structure"]) for tree in trees]
 
 
-def _scikit_learn_nodes(source: NDArray[Any]) -> NDArray[Any]:
+def _scikit_learn_nodes(source: AnyArray) -> AnyArray:
     """The nodes of a tree of scikit-learn."""
     nodes = np.zeros(len(source), dtype=NODE)
     is_leaf = source["is_leaf"] > 0
@@ -251,7 +251,7 @@ def _scikit_learn_nodes(source: NDArray[Any]) -> NDArray[Any]:
     return nodes
 
 
-def _lightgbm_nodes(root: Any) -> NDArray[Any]:
+def _lightgbm_nodes(root: Any) -> AnyArray:
     """The nodes of a tree of LightGBM, each before its descendants."""
     # all nodes, level by level; the list grows while it is read, so that children follow each other
     sources = [root]
