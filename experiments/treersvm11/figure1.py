@@ -2,7 +2,7 @@
 
     python -m experiments.treersvm11.figure1 [--sizes 1000 2000 …] [--output DIR]
 
-As in the paper: the house values are the utility scores, training sets grow from 1,000 examples,
+As in the paper: values of houses are the utility scores, training sets grow from 1,000 examples,
 BMRM runs once with the sweep over sorted scores (algorithm 2) and once with a loop over all pairs,
 and the average time of an iteration is measured. The loop over all pairs is here: NumPy on blocks
 of rows, so no Python statement is spent on a single pair. Different from the paper: the machine,

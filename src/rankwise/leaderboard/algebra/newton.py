@@ -191,7 +191,9 @@ def _line_search(problem: Problem, point: Point, step: Array) -> Point | None:
         trial = _evaluate_step(problem, point, step, step_size)
         rounding = 1e-15 * point.value
         if trial.value <= point.value + 1e-4 * step_size * slope + rounding:  # Armijo's rule
-            return _lengthen_step(problem, point, step, trial) if step_size == 1 else trial
+            if step_size == 1:
+                return _lengthen_step(problem, point, step, trial)
+            return trial
         step_size *= 0.5
     return None
 
