@@ -38,6 +38,7 @@ OPTIONS = {  # a run for each; the others are run once, without options
         "--only ohsumed,mq2008 --scoring map",
         "--only ohsumed,mq2008 --scoring mrr",
     ),
+    "quality_tables": ("--splits 2",),
     "score_tables.drug_target": ("", "--growth"),
     "comparisons.who_wins": (
         "--only pokemon",
