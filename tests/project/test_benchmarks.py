@@ -66,7 +66,8 @@ def test_a_run_is_kept_and_becomes_the_page(tmp_path, monkeypatch, capsys):
     ]
     monkeypatch.setattr(bench, "ROWS", rows)
     monkeypatch.setattr(bench, "FOLDER", tmp_path)
-    records = bench.main(["--size", "tiny", "--repeat", "1", "--write", "--output", str(tmp_path)])
+    options = ["--size", "tiny", "--repeat", "1", "--patience", "0", "--write"]
+    records = bench.main([*options, "--output", str(tmp_path)])
     assert "no_such_library is not installed" in capsys.readouterr().out
     assert [record["met"] for record in records] == [True, False, True]
     (path,) = tmp_path.glob("*-tiny.csv")
