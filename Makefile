@@ -60,6 +60,7 @@ dist: $(VENV)-dist/installed  ## Build sdist and wheels, check them, install eac
 # Nothing is uploaded: pushing the tag makes .github/workflows/wheels.yml build and publish.
 release: check dist test test-browser docs  ## Build and check everything, then tag the version of src/rankwise/__init__.py
 	@test -z "$$(git status --porcelain)" || { echo "Commit or remove these files first:"; git status --short; exit 1; }
+	@$(BIN)/python -m experiments --stale || { echo "These results are of older code: record them with make experiments, then make figures."; exit 1; }
 	@version=$$($(BIN)/python -c "import rankwise; print(rankwise.__version__)") && \
 	  git tag --annotate "v$$version" --message "rankwise $$version" && \
 	  echo "Tagged v$$version. Push it to publish: git push origin v$$version"

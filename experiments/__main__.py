@@ -4,8 +4,8 @@
 
 Every script that records its results is run, with the options below where a table needs some.
 Results that were recorded with the present code are not computed again, so an interrupted run can
-be continued; ``--stale`` lists the other results, and runs nothing. A script whose data are missing
-is named at the end.
+be continued. A script whose data are missing is named at the end. ``--stale`` runs nothing: it
+lists the results that are missing or of older code, and its exit status is 1 if there are any.
 """
 
 import os
@@ -58,6 +58,7 @@ OPTIONS = {  # a run for each; the others are run once, without options
         "--only flchain",
         "--growth",
     ),
+    "uncertainty.coverage": ("--runs 300",),
     "uncertainty.next_pairs": ("--runs 20",),
 }
 
@@ -79,29 +80,37 @@ def find_runs(folders=()):
             yield module, words
 
 
-def main(argv=None):
-    """Run what is not done yet."""
-    parser = make_parser(__doc__)
-    parser.add_argument("folders", nargs="*", help="such as rankrls09; all without")
-    parser.add_argument("--again", action="store_true", help="also what the present code has done")
-    parser.add_argument("--stale", action="store_true", help="list results of older code")
-    options = parser.parse_args(argv)
-    environment = {**os.environ, VARIABLE: str(options.data or "")}
+def run_all(runs, environment, *, again):
+    """Run what is not current, or everything; return the commands that failed."""
     failed = []
-    for module, words in find_runs(options.folders):
+    for module, words in runs:
         command = [sys.executable, "-m", f"experiments.{module}", *words.split()]
-        is_done = is_current(module, words)
-        if options.stale:
-            if not is_done:
-                print(*command[2:])
-            continue
-        if is_done and not options.again:
+        if is_current(module, words) and not again:
             print("done:", *command[2:])
             continue
         print("$", *command[1:], flush=True)
         process = subprocess.run(command, cwd=EXPERIMENTS.parent, env=environment, check=False)
         if process.returncode:
             failed.append(" ".join(command[2:]))
+    return failed
+
+
+def main(argv=None):
+    """Run what is not done yet, or list it."""
+    parser = make_parser(__doc__)
+    parser.add_argument("folders", nargs="*", help="such as rankrls09; all without")
+    parser.add_argument("--again", action="store_true", help="also what the present code has done")
+    parser.add_argument("--stale", action="store_true", help="list results of older code")
+    options = parser.parse_args(argv)
+    runs = list(find_runs(options.folders))
+    if options.stale:
+        stale = [run for run in runs if not is_current(*run)]
+        for module, words in stale:
+            print(f"experiments.{module} {words}".rstrip())
+        sys.exit(int(bool(stale)))
+
+    environment = {**os.environ, VARIABLE: str(options.data or "")}
+    failed = run_all(runs, environment, again=options.again)
     if failed:
         raise SystemExit("These did not finish:\n  " + "\n  ".join(failed))
 

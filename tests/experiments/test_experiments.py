@@ -186,6 +186,24 @@ def test_what_the_present_code_has_recorded_is_not_run_again(tmp_path, monkeypat
     assert not command_line.is_current("paper.table1", "")
 
 
+def test_results_of_older_code_are_listed_and_fail(monkeypatch, capsys):
+    runs = [("paper.table1", ""), ("paper.table2", "--draws 3")]
+    monkeypatch.setattr(all_experiments, "find_runs", lambda folders: runs)
+    monkeypatch.setattr(
+        all_experiments, "is_current", lambda module, words: module == "paper.table1"
+    )
+    with pytest.raises(SystemExit) as stale:
+        all_experiments.main(["--stale"])
+    assert stale.value.code == 1
+    assert capsys.readouterr().out == "experiments.paper.table2 --draws 3\n"
+
+    monkeypatch.setattr(all_experiments, "is_current", lambda module, words: True)
+    with pytest.raises(SystemExit) as current:
+        all_experiments.main(["--stale"])
+    assert current.value.code == 0
+    assert capsys.readouterr().out == ""
+
+
 def test_missing_data_are_explained(monkeypatch, tmp_path):
     with pytest.raises(SystemExit, match=r"does not exist.*--data"):
         table1.main(["--data", str(tmp_path)])
