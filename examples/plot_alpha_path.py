@@ -1,21 +1,21 @@
 r"""
-Choosing alpha by exact leave-query-out
-=======================================
+Alpha by exact leave-query-out
+==============================
 
-How strongly should a ranker be regularized? The honest answer comes from queries that it has not
-seen: train without a query, rank its documents, see how good the ranking is, and do so for each
-query and each alpha. With 40 queries and 25 values of alpha these are 1,000 fits.
+The regularization parameter alpha is best selected on queries that the model was not trained on:
+leave out each query in turn, for each alpha. With 40 queries and 25 values of alpha, this takes
+1,000 fits.
 
-For least squares none of them has to be made. One decomposition gives the scores of every
-held-out query for every alpha, and they are *equal* to those of the 1,000 models. This example
-draws the curve, and then trains some of the models again to see whether that is true.
+For RankRLS, one decomposition gives the scores of every held-out query for every alpha, and they
+*equal* those of the 1,000 models. This example draws the curve, and refits some of the models to
+verify it.
 """
 
 # %%
 # Data with few queries and many features
 # ---------------------------------------
 # Forty queries of four documents each and ninety features, of which only ten matter: without
-# regularization there is much to get wrong.
+# regularization, the model overfits.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -33,11 +33,11 @@ alphas = np.logspace(-4, 2, 25)
 # %%
 # The curve, the choice, and the coefficients
 # -------------------------------------------
-# The upper picture has the share of pairs in the wrong order, averaged over the held-out queries;
-# the band is one standard error of that mean. Below are the weights of the features, which shrink
-# as alpha grows.
+# The upper panel shows the share of pairs in the wrong order, averaged over the held-out queries;
+# the band is one standard error of that mean. The lower panel shows the weights of the features,
+# which shrink as alpha grows.
 #
-# The crosses are the truth, from models that really were trained 40 times without a query.
+# The crosses are the errors of models that were refitted 40 times, each time without one query.
 
 search = RankRLSCV(alphas).fit(X, y, groups)
 figure, (upper, lower) = plt.subplots(2, 1, sharex=True, figsize=(6.4, 6.8), layout="constrained")
@@ -65,15 +65,15 @@ display.ax_.legend()
 plt.show()
 
 # %%
-# The two agree to the last digits that matter:
+# Both agree up to rounding:
 
 fast = display.curves[0].mean[::6]
 print(f"largest difference: {np.abs(fast - truth).max():.1e}")
 
 # %%
-# To the left of the minimum the model fits noise, to the right it learns too little. Forty queries
-# of four documents are 240 pairs, so the curve is jagged and the band wide:
-# do not read much into the difference between two neighboring alphas.
+# To the left of the minimum the model overfits, to the right it underfits. Forty queries of four
+# documents have 240 pairs, so the curve is noisy and the band is wide: do not interpret differences
+# between neighboring alphas.
 #
-# The data were chosen, as the third of three, for a clear valley. With more documents in a query
-# the curve was nearly flat up to alpha = 1, and the choice mattered little.
+# The data set is the third of three that were tried, chosen for a clear minimum. With more
+# documents per query, the curve was nearly flat up to alpha = 1.

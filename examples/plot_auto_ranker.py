@@ -1,14 +1,14 @@
 r"""
-AutoRanker: nothing to set
-==========================
+AutoRanker: members and weights
+===============================
 
-`AutoRanker` trains several models, judges each on queries that it has not seen, and combines them.
-Here the relation is curved, and two features matter only together. A linear model cannot see that.
+`AutoRanker` trains several models, evaluates each on held-out queries, and combines them. In this
+example the relation is nonlinear and two features interact, which a linear model cannot represent.
 """
 
 # %%
-# Curved data
-# -----------
+# Nonlinear data
+# --------------
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -27,8 +27,8 @@ linear = RankRLSCV(scoring="ndcg@10").fit(X[train], y[train], groups=groups[trai
 print(f"held-out {auto.scoring_} {auto.score_:.3f}, best member: {auto.best_member_}")
 
 # %%
-# Who is good, who is used
-# ------------------------
+# Held-out scores and weights
+# ---------------------------
 # Left: the held-out score of each member with its interval over queries. Right: its weight in the
 # combination.
 

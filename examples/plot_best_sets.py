@@ -1,9 +1,9 @@
 r"""
-Best sets: how many results must be looked at?
+Best sets: how many results must be inspected?
 ==============================================
 
-"Test these three": the head of a list that holds the best item with the probability you ask for.
-How long it has to be is learned from queries that were held out.
+A best set consists of the first items of a list, as many as are needed to contain the best item
+with a given probability. The number is calibrated on held-out queries.
 """
 
 # %%
@@ -32,8 +32,8 @@ for noise, color in ((0.3, "#009E73"), (1.0, "#0072B2"), (2.0, "#D55E00")):
         found.append(len(np.unique(groups[test][inside & is_best])) / 500)
     size.plot(levels, sizes, "o-", color=color, label=f"noise {noise:g}")
     hit.plot(levels, found, "o-", color=color)
-size.set(xlabel="probability asked for", ylabel="items to look at, of 20")
+size.set(xlabel="requested probability", ylabel="items in the set, of 20")
 size.legend()
 hit.plot(levels, levels, "k--", linewidth=1)
-hit.set(xlabel="probability asked for", ylabel="a best item was in the set")
+hit.set(xlabel="requested probability", ylabel="share of sets with a best item")
 plt.show()

@@ -2,14 +2,14 @@ r"""
 A leaderboard with rank ranges
 ==============================
 
-Twelve language models, 900 votes. A rating alone says who is first; the intervals say which other
-places are possible.
+Twelve language models and 900 votes. Besides the rating, the board reports the interval and the
+possible ranks of each model.
 """
 
 # %%
 # Votes
 # -----
-# The strengths are made up. Some models meet often, one has just arrived.
+# The strengths are simulated. Some models are compared often, and one is new.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -33,10 +33,10 @@ board = rate(votes, sides=("a", "b"), outcome="winner", scale="elo", alpha="auto
 print(board)
 
 # %%
-# What is known
-# -------------
-# Left: ratings with 95 % intervals. Right: the ranks that an item may have, given how sure the
-# differences to all others are. The newcomer may be anywhere.
+# Intervals and possible ranks
+# ----------------------------
+# Left: ratings with 95% intervals. Right: the possible ranks of each model, from the intervals of
+# its differences to all other models. The new model may have any rank.
 
 rows = list(board)[::-1]
 place = np.arange(len(rows))

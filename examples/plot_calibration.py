@@ -1,10 +1,10 @@
 r"""
-Calibration: are the probabilities right?
-=========================================
+Calibration of probabilities
+============================
 
-"The first is above the second with 80 %": of all pairs of which that is said, 80 % should come out
-so. `CalibratedRanker` learns its probabilities on pairs that were held out, exactly and without
-training again. Here they are checked on queries that it has never seen.
+Of all pairs for which `CalibratedRanker` predicts a probability of 80%, about 80% should be in the
+predicted order. The probabilities are calibrated on held-out pairs, exactly and without refits.
+This example checks them on new queries.
 """
 
 # %%
@@ -23,11 +23,11 @@ train, test = groups < 150, groups >= 150
 model = CalibratedRanker().fit(X[train], y[train], groups[train])
 
 # %%
-# Said and seen
-# -------------
-# All pairs of new queries with different grades, the better item first. A point is a tenth of
-# them; on the diagonal what was said is what came out. Left: held-out pairs of the training
-# queries. Right: new queries.
+# Predicted probabilities and observed shares
+# -------------------------------------------
+# All pairs of items with different grades. Each point is a tenth of the pairs; on the diagonal, the
+# observed share equals the predicted probability. Left: held-out pairs of the training queries.
+# Right: new queries.
 
 winner, loser = np.nonzero((y[test][:, None] > y[test]) & (groups[test][:, None] == groups[test]))
 probability = model.predict_above(X[test], winner, loser)

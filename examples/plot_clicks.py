@@ -1,14 +1,14 @@
 r"""
-Clicks: what do positions explain?
-==================================
+Clicks: position bias
+=====================
 
-People look at the top of a list, so clicks tell about places as well as about items. With the
-places as nuisance columns a model learns what is left, and says what it took out.
+People look at the top of a list, so clicks depend on positions as well as on items. With positions
+as nuisance columns, a model estimates the effects of both and excludes positions from its scores.
 """
 
 # %%
-# Made clicks: feature 0 makes an item relevant, the old ranker went by feature 1, and place k was
-# looked at with the probability 1/k.
+# Simulated clicks: feature 0 determines the relevance, the old ranker used feature 1, and position
+# k is examined with probability 1/k.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -29,8 +29,8 @@ naive = RankLogistic().fit(items, clicks, lists)
 model = RankLogistic().fit(items, clicks, lists, nuisance=one_hot)
 
 # %%
-# Left: the weights of the two features. Clicks alone teach the old ranking. Right: effects of the
-# places with 95 % intervals; the dashed line is how often they were looked at.
+# Left: the weights of the two features. From clicks alone, the model learns the old ranking. Right:
+# effects of the positions with 95% intervals; the dashed line is the logarithm of 1/k, centered.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
 names = ["relevant feature", "old ranker's feature"]

@@ -2,17 +2,18 @@ r"""
 Compare two rankers query by query
 ==================================
 
-Two means say little: are the queries different, or the rankers? A paired comparison looks at both
-rankers in each query. Here a ranker meets plain regression, on data where every query has a level
-of its own. Regression has to explain the levels, too, and learns the wrong weights.
+A paired comparison of two rankers on each query removes the differences between queries. Here a
+ranker is compared with ordinary regression, on data in which every query has its own level. The
+regression also fits the levels, which biases its weights.
 """
 
 # %%
 # Each query has an offset
 # ------------------------
-# ``make_ranking(offset=...)`` shifts the scores of a query by a linear function of where its
-# documents lie, with other weights than those of the order inside the query. Both learners get
-# the same data and choose alpha by leaving out, the ranker a query at a time, ridge an item.
+# ``make_ranking(offset=...)`` shifts the scores of a query by a linear function of the mean of its
+# documents' features, with other weights than those of the order inside the query. Both learners
+# are trained on the same data. Alpha is selected by leave-query-out for the ranker, and by
+# leave-one-item-out for ridge regression.
 
 # sphinx_gallery_thumbnail_number = 2
 
@@ -40,9 +41,9 @@ def two_models(offset):
 # %%
 # Query by query
 # --------------
-# Every point is a test query: NDCG@10 of the ranker to the right, of the regression upwards.
-# Below the diagonal the ranker wins. The title has the mean difference with its interval and the
-# p-value of a paired t test.
+# Each point is a test query: NDCG@10 of the ranker on the x-axis, of the regression on the y-axis.
+# Below the diagonal, the ranker is better. The title shows the mean difference with its interval
+# and the p-value of a paired t test.
 
 figure, axes = plt.subplots(1, 2, figsize=(11, 5.2), layout="constrained")
 for ax, offset in zip(axes, (0.0, 1.5), strict=True):
@@ -59,8 +60,8 @@ for ax, offset in zip(axes, (0.0, 1.5), strict=True):
 plt.show()
 
 # %%
-# On the left queries do not differ, and neither do the methods: nothing is lost by ranking. On
-# the right the regression is misled. How much depends on the size of the offset:
+# On the left, queries have equal levels and both methods are equally good. On the right, the
+# regression is worse. The difference depends on the size of the offset:
 
 offsets = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0]
 curves = np.array(

@@ -2,13 +2,13 @@ r"""
 Hybrid search: how many judged queries do learned weights need?
 ===============================================================
 
-BM25, vectors and recency are added up with weights. Reciprocal rank fusion needs no judgments;
-weights learned by `RankRLSCV` need some. How many, and what do they gain?
+Hybrid search adds BM25, vector similarity and recency with weights. Reciprocal rank fusion needs no
+judgments; weights learned by `RankRLSCV` need some. This example shows how many, and the gain.
 """
 
 # %%
-# Made queries stand for judged ones: three signals on scales of their own, queries that differ in
-# level and in what they need, grades from 0 to 3.
+# Simulated queries with grades from 0 to 3: three signals on different scales, whose levels and
+# weights vary between queries.
 
 import warnings
 

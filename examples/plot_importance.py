@@ -2,15 +2,15 @@ r"""
 Feature importance inside queries
 =================================
 
-Which feature does a ranker need? Shuffle it among the items of each query and see how much worse
-the order gets. Shuffling over all items is wrong for a ranker: a feature of the *query*, the same
-for all of its items, moves no item past another, however much it seems to matter.
+Permutation importance: a feature is shuffled among the items of each query, and the loss in the
+metric is measured. Shuffling over all items is wrong for a ranker: a feature of the *query*, which
+is the same for all of its items, does not affect their order.
 """
 
 # %%
 # Hotels
 # ------
-# The season belongs to the search, not to the hotel: it is the same for all hotels of a search.
+# The season is a feature of the search: it is the same for all hotels of a search.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -35,9 +35,9 @@ train = search < 80
 model = RankRLSCV().fit(hotels[train], liked[train], groups=search[train])
 
 # %%
-# What is lost
-# ------------
-# Kendall's tau that is lost without a feature, on new searches, with an interval over them.
+# Importance
+# ----------
+# The loss in Kendall's tau if a feature is shuffled, on new searches, with an interval over these.
 
 found = permutation_importance(
     model, hotels[~train], liked[~train], search[~train], scoring="tau", random_state=0

@@ -2,19 +2,19 @@ r"""
 Kernels, and how many basis items they need
 ===========================================
 
-A linear ranker adds up features. A kernel lets it bend: an RBF kernel can say "the middle is
-best". A full kernel model has a coefficient for every training item and takes time with the cube
-of their number; `n_basis` keeps some of them only. How much accuracy does that cost, and how much
-time does it save?
+A linear ranker is a weighted sum of the features. A kernel model can represent nonlinear relations,
+such as a feature whose middle values are best. A full kernel model has a coefficient for every
+training item, and its training time is cubic in their number; with `n_basis`, it uses only some of
+the items. This example measures the loss in accuracy and the gain in time.
 """
 
 # %%
-# Where linear is enough, and where it is not
-# -------------------------------------------
-# Patients of scikit-learn's diabetes data, ranked by how much their disease progressed in a year:
-# a linear model does about as well as any. Pictures of digits, ranked by the number that they
-# show: no weighted sum of pixels expresses that. Both are single lists, so the share of wrongly
-# ordered pairs of a test half is the error. Alpha and gamma are chosen by leave-pair-out.
+# A linear and a nonlinear task
+# -----------------------------
+# Patients of scikit-learn's diabetes data, ranked by the progression of their disease in a year:
+# a linear model is about as good as any other. Images of digits, ranked by the digit: no weighted
+# sum of pixels represents this order. Both are single lists, so the error is the share of wrongly
+# ordered pairs in a test half. Alpha and gamma are selected by leave-pair-out.
 
 import time
 
@@ -109,6 +109,6 @@ for ax in (middle, right):
 plt.show()
 
 # %%
-# How many basis items are enough is a question about the task, not about the method. The diabetes
-# data need about twenty: what there is to know is smooth. The digits have many shapes, and each
-# item more is of use. The band is the range over five draws of the basis.
+# The number of basis items that is sufficient depends on the task. About twenty are sufficient for
+# the diabetes data, where the relation is smooth. For the digits, which have many shapes, the error
+# decreases as items are added. The band is the range over five draws of the basis.

@@ -2,17 +2,17 @@ r"""
 An order of labels for each instance
 ====================================
 
-Four treatments, and for each patient an order of them: which one first, which one if that fails?
-`LabelRanker` learns such orders. Here every patient has an age and a severity, and the best order
-changes smoothly over both. We see only the orders of 200 patients, with noise, and for every third
-patient only the two best treatments.
+`LabelRanker` predicts an order of the same labels for each instance: here, which of four treatments
+a patient should get first, and which one if the first fails. The best order changes smoothly with
+age and severity. The training data are noisy orders of 200 patients; for every third patient, only
+the two best treatments are known.
 """
 
 # %%
 # Orders that depend on two features
 # ----------------------------------
-# Ranks are given with 1 for the best; unknown labels are NaN. `LabelRankerCV` chooses alpha and the
-# width of the kernel by patients that it was not trained on.
+# Rank 1 is the best; unknown labels are NaN. `LabelRankerCV` selects alpha and the width of the
+# kernel on held-out patients.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -46,11 +46,11 @@ print(
 )
 
 # %%
-# The whole order, everywhere
-# ---------------------------
-# The first two pictures show which treatment comes first and which second, for any patient; dots
-# are the patients of training with what was best for them. The third follows one severity from the
-# youngest to the oldest: lines are scores, and where two lines cross, two treatments change places.
+# Predicted orders
+# ----------------
+# The first two panels show the first and the second treatment by age and severity; dots are
+# training patients, colored by their best treatment. The third panel shows the scores for one
+# severity over age: where two lines cross, two treatments swap ranks.
 
 grid = np.stack(np.meshgrid(np.linspace(0, 1, 120), np.linspace(0, 1, 120)), axis=-1)
 order = np.argsort(-model.predict(grid.reshape(-1, 2)), axis=1).reshape(120, 120, 4)
@@ -73,7 +73,7 @@ axes[2].legend(title="treatment", loc="upper left", bbox_to_anchor=(1.0, 1.0))
 plt.show()
 
 # %%
-# `predict_order` gives the names, best first.
+# `predict_order` returns the names, best first.
 
 patients = np.array([[0.2, 0.9], [0.9, 0.9], [0.5, 0.1]])
 labels = NAMES[model.predict_order(patients)]

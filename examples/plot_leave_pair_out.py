@@ -2,22 +2,20 @@ r"""
 Leave-pair-out: the AUC of small data
 =====================================
 
-With thirty patients every one of them is needed for training, so the quality of a model has to be
-estimated by cross-validation. For the area under the ROC curve (AUC) that is harder than it
-looks. *Pooling* puts the held-out predictions of all folds in one list, although they come from
-different models. *Averaging* takes the AUC of each fold, of six patients or so.
+With thirty patients, all are needed for training, so the quality of a model is estimated by
+cross-validation. *Pooling* puts the held-out predictions of all folds in one list and computes one
+area under the ROC curve (AUC), although the predictions come from different models. *Averaging*
+computes the AUC of each fold, here of six patients.
 
-Leave-pair-out holds out two items together and asks one model which is better. Both predictions
-come from the same model and all pairs count; for `RankRLS` all of them come from one matrix, and no
-model is trained for a pair.
+Leave-pair-out holds out two items together and predicts both with one model. All pairs count; for
+`RankRLS`, all predictions come from one matrix, without refits.
 """
 
 # %%
 # An experiment with a known answer
 # ---------------------------------
-# The breast-cancer data of scikit-learn have 569 patients. We draw 30 of them many times,
-# estimate the AUC from these 30 in four ways, and compare with the AUC on the 539 patients that
-# were left aside.
+# The breast-cancer data of scikit-learn have 569 patients. 30 of them are drawn many times; the AUC
+# is estimated from these 30 in four ways, and compared with the AUC on the other 539 patients.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -55,9 +53,10 @@ def errors(X, n_draws=40):
 
 
 # %%
-# What comes out
-# --------------
-# The boxes show estimate minus truth; the diamond is the mean, which should be zero.
+# Bias and variance of the estimates
+# ----------------------------------
+# The boxes show the estimated AUC minus the true AUC; the diamond is the mean, which should be
+# zero.
 
 figure, axes = plt.subplots(1, 2, figsize=(11, 4.6), layout="constrained", sharey=True)
 data = {"measurements as they come": features, "standardized": scale(features)}
@@ -86,11 +85,11 @@ plt.show()
 
 # %%
 # Only the differences of a ranker's scores have a meaning; a constant may be added to all of them.
-# On the left the models of different folds add different constants, the pooled list mixes them up,
-# and the AUC comes out too low. Standardizing removes most of that, and all ways agree except for
-# the spread. Leave-pair-out is right in both cases, with no more spread than the others, because it
-# never compares scores of two models.
+# On the left, the models of different folds add different constants, so the pooled AUC is too low.
+# Standardizing the features removes most of this bias, and the methods differ in variance only.
+# Leave-pair-out is unbiased in both cases, with no more variance than the others, because it never
+# compares scores of two models.
 #
-# The left picture was looked for. Of 18 settings that were tried (six versions of these data, three
-# alphas) two have a large bias of pooling, both with the measurements as they come; in the others
-# it is between nothing and 0.03, mostly within the noise of 150 draws.
+# The setting on the left was selected to show the bias. Of 18 settings (six versions of these data,
+# three alphas), two have a large bias of pooling, both with unscaled measurements; in the others
+# the bias is at most 0.03, mostly within the noise of 150 draws.

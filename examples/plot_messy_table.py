@@ -2,12 +2,12 @@ r"""
 A table with categories, dates and text
 =======================================
 
-A frame goes in as it is: gaps, categories, dates, text, identifiers. `AutoRanker` says what it made
-of each column, and what is lost if a column is shuffled says which of them it needs.
+A raw data frame with missing values, categories, dates, text and identifiers. `AutoRanker` reports
+how each column is used; permutation importance shows how much the order depends on each column.
 """
 
 # %%
-# Flats of several towns, ranked by price inside a month of sale.
+# Flats of several towns, ranked by price within each month of sale.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -38,8 +38,8 @@ model = AutoRanker(n_resamples=0).fit(flats[old], price[old], groups=month[old])
 print(model.summary())
 
 # %%
-# What each column is worth on later months: Kendall's tau that is lost without it. The size has
-# gaps, the town has sixty values, and the text holds one word that matters.
+# The loss in Kendall's tau on later months if a column is shuffled. The size has missing values,
+# the town has sixty values, and one word of the text matters.
 
 lost = permutation_importance(
     model, flats[~old], price[~old], month[~old], scoring="tau", random_state=0

@@ -2,17 +2,17 @@ r"""
 A leaderboard from matches
 ==========================
 
-Not all data come as scores. Here eight teams have played some matches against each other, and all
-we know is who won and by how many goals. Each match is an edge of a *preference graph*, from the
-winner to the loser, and least squares on the graph gives every team a rating: the difference of
-two ratings is the goal difference that one would expect.
+Eight teams have played some matches against each other; the data are the winners and the goal
+differences. Each match is an edge of a *preference graph*, from the winner to the loser, and least
+squares on the graph gives every team a rating: the difference of two ratings is the expected goal
+difference.
 """
 
 # %%
 # A season
 # --------
-# The strengths are made up, so that we know the truth; goals are random. Not every pair of teams
-# has met.
+# The strengths are simulated, so the true ratings are known; goals are random. Some pairs of teams
+# have not met.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -36,7 +36,7 @@ print(season.describe())
 # Ratings
 # -------
 # `rankwise.leaderboard.rate` gives every team a rating, with an interval from leaving out single
-# matches. The column ``rank range`` says which places a team could have come in.
+# matches. The column ``rank range`` contains the possible ranks of a team.
 
 board = rate(season)
 print(board)
@@ -45,9 +45,9 @@ ratings = np.array([board[team].rating for team in teams])
 # %%
 # The picture
 # -----------
-# The height of a team is its rating. Arrows go from the winner to the loser and are the stronger
-# the more goals; blue ones go down, as the ratings say, orange ones are upsets. Dashed lines are
-# draws.
+# The height of a team is its rating. Arrows point from the winner to the loser, and are wider for
+# larger goal differences; blue arrows agree with the ratings, orange arrows are upsets. Dashed
+# lines are draws.
 
 _, ax = plt.subplots(figsize=(7, 5.6), layout="constrained")
 height = ratings / np.abs(ratings).max()
@@ -70,11 +70,9 @@ ax.set(xticks=[], ylabel="rating", title="a season")
 plt.show()
 
 # %%
-# Are the ratings right?
-# ----------------------
-# Here we know the truth. The bars are the 95% intervals, wide because a team has played five to ten
-# matches. Counting victories would say less: beating the last by five goals and the first by one
-# are not the same.
+# Ratings and true strengths
+# --------------------------
+# The bars are 95% intervals, which are wide because each team has played five to ten matches.
 
 wins = np.bincount(winner[goals != 0], minlength=len(teams))
 played = np.bincount(np.r_[winner, loser], minlength=len(teams))

@@ -2,9 +2,8 @@ r"""
 A few features that rank: greedy pursuit
 ========================================
 
-`RankingPursuit` takes one feature after the other (or one kernel function after the other),
-always the one that lowers the error of the pairs most. How many should it take? The fit to the
-training data gets better with every step; the error on new queries has a minimum.
+In each step, `RankingPursuit` adds the feature (or the kernel function) that reduces the error on
+pairs most. The training error decreases with every step; the error on new queries has a minimum.
 """
 
 # %%
@@ -29,10 +28,9 @@ model = RankingPursuit(40, **options).fit(X[train], y[train], groups[train])
 # %%
 # Error after each step
 # ---------------------
-# `RankingPursuitCV` finds the number of steps by folds of training queries alone; the display has
-# its curve, with a band of one standard error over the queries, and its choice. The other lines
-# come from `staged_predict` of the model: the error on the training data, and that on 70 queries
-# that it has never seen. Nobody has those when a model is made.
+# `RankingPursuitCV` selects the number of steps on folds of the training queries; the display shows
+# its curve, with a band of one standard error over the queries, and the selected number. The other
+# lines come from `staged_predict`: the error on the training data, and on 70 new queries.
 
 search = RankingPursuitCV(40, **options).fit(X[train], y[train], groups[train])
 display = SearchCurveDisplay.from_estimator(search)
@@ -45,11 +43,10 @@ display.ax_.set_ylim(top=0.38)
 display.ax_.legend(loc="upper left")
 
 # %%
-# What was chosen
-# ---------------
-# The path of the coefficients over the steps. Features that really matter are colored; most of
-# them come first, and the gray ones that enter later are the noise that the held-out curve
-# complains about.
+# Selected features
+# -----------------
+# The coefficients after each step. Informative features are colored; most of them are added first.
+# The gray features, which are added later, are noise.
 
 _, right = plt.subplots(figsize=(6.5, 4.4), layout="constrained")
 real = np.flatnonzero(coef)
@@ -73,5 +70,5 @@ found = [int(j) for j in search.basis_indices_]
 print("chosen by folds:", found, "  true:", real.tolist())
 
 # %%
-# The folds stop early here: 50 queries are not enough to see that the next features help a little.
-# With more noise in the scores (1.5 in place of 1.2) they stopped after two features.
+# Cross-validation selects too few steps here: with 50 queries, the small gain of the next features
+# is not detected. With more noise in the scores (1.5 instead of 1.2), it selected two features.

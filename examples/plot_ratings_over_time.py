@@ -2,14 +2,14 @@ r"""
 Ratings over time
 =================
 
-Players peak and fade. With ``time=`` a board rates every item at every moment, with intervals: one
-player rises, another fades, a third arrives late.
+With ``time=``, a board rates every item at every time, with intervals. In this example one player
+improves, another declines, and a third arrives late.
 """
 
 # %%
 # Ten years of games
 # ------------------
-# The strengths are made up, so that they can be drawn beside the ratings.
+# The strengths are simulated, so that they can be compared with the ratings.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -35,9 +35,9 @@ board = rate(games, time="date", sides=("home", "away"), outcome="result")
 print([row.item for row in board])
 
 # %%
-# Who was best when
-# -----------------
-# Lines are ratings with their intervals, dashes the true strengths less their mean.
+# Ratings and true strengths
+# --------------------------
+# Solid lines are ratings with intervals; dashed lines are the true strengths minus their mean.
 
 figure, ax = plt.subplots(figsize=(9, 4.5), layout="constrained")
 moments = np.datetime64("2010-02-01") + np.arange(0, 3600, 90)

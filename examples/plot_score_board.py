@@ -2,15 +2,15 @@ r"""
 Which benchmark differences are real?
 =====================================
 
-Eight models on 20 tasks of four kinds. The mean score orders the models; the intervals of the
-differences say which of them are tied with the first.
+Eight models are evaluated on 20 tasks of four kinds. The mean score orders the models; the
+intervals of the differences show which models are tied with the first.
 """
 
 # %%
 # Scores
 # ------
-# The scores are made up. Models differ in their strength on each kind of task, and one model was
-# run on two kinds only.
+# The scores are simulated. Models differ in their strength on each kind of task, and one model was
+# evaluated on two kinds only.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -60,9 +60,9 @@ shares.set(xlabel="share of the squared errors")
 plt.show()
 
 # %%
-# What to run next
+# Next evaluations
 # ----------------
-# Model C lacks ten tasks. These runs reduce the error of the leading models most.
+# Model C lacks ten tasks. These evaluations reduce the error of the leading models most.
 
 for cell in board.next_cells(3):
     print(cell.item, cell.task, round(cell.error_ratio, 3))

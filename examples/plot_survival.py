@@ -2,17 +2,16 @@ r"""
 Survival times: curves of predicted thirds
 ==========================================
 
-Patients of twelve hospitals were followed until they died or the study ended. Which of them are
-predicted to live longer? A model of survival times is trained on eight hospitals, and the patients
-of the others are divided into thirds by the predicted score. If the model is good, the survival
-curves of the thirds lie far apart.
+Patients of twelve hospitals were followed until they died or the study ended. A model of survival
+times is trained on eight hospitals, and the patients of the other four are divided into thirds by
+predicted score. If the model is good, the survival curves of the thirds are far apart.
 """
 
 # %%
 # Data
 # ----
-# Of some patients the time of death is known, of others only that they lived at least as long as
-# they were observed: their times are *censored*.
+# For some patients the time of death is known; for others only that they lived at least until the
+# end of the observation: their times are *censored*.
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -2,16 +2,16 @@ r"""
 A table of rows and columns: new rows, new columns, both
 ========================================================
 
-Drugs bind to proteins more or less. Both have features, and some cells of the table were measured.
-`ConditionalRankRLS` ranks the proteins for each drug, also for drugs and proteins that are in no
-measured cell. How good that is depends on what is new, and so does the best alpha.
+Drugs and proteins have features, and the affinities of some pairs are known. `ConditionalRankRLS`
+ranks the proteins for each drug, including new drugs and new proteins. The accuracy, and the best
+alpha, depend on what is new.
 """
 
 # %%
-# A table with gaps
-# -----------------
+# A table with missing cells
+# --------------------------
 # 40 drugs and 30 proteins; a third of the cells is unknown. The last eight drugs and the last six
-# proteins are kept away from training altogether.
+# proteins are not used for training.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -33,11 +33,11 @@ scores = model.predict(drugs, proteins)
 print(f"concordance of new drugs and new proteins by cross-validation: {1 - model.best_score_:.2f}")
 
 # %%
-# What was measured, what is predicted
-# ------------------------------------
-# Gaps are gray. The lines separate what the model was trained on from new drugs (below) and new
-# proteins (right). Columns are in the order that most drugs share; colors are scores less the mean
-# of the row, as only differences inside a row count.
+# Measured and predicted cells
+# ----------------------------
+# Missing cells are gray. The lines separate the training data from new drugs (below) and new
+# proteins (right). Columns are sorted by the common order of the drugs; colors show scores minus
+# the mean of the row, because only differences within a row have a meaning.
 
 
 def shown(table):
@@ -64,10 +64,10 @@ axes[0].set_ylabel("drug")
 figure.colorbar(image, ax=axes, label="score, less the mean of the row", shrink=0.85)
 
 # %%
-# Choose by what will be new
-# --------------------------
-# Every alpha judged by new drugs, by new proteins and by both: the fewer of the two the model
-# knows, the worse it ranks.
+# Selection of alpha
+# ------------------
+# The held-out error of every alpha for new drugs, for new proteins and for both; it is largest if
+# both are new.
 
 alphas = np.logspace(-5, 1, 13)
 learner = ConditionalRankRLS(row_kernel="rbf", row_gamma=0.1)

@@ -2,17 +2,17 @@ r"""
 Is this difference real? Two runs and missing judgments
 =======================================================
 
-Two retrieval runs are compared by NDCG@10 over 50 queries. Only a part of the documents has been
-judged. The picture shows the difference if documents without a judgment count as not relevant, its
-95% interval over queries, and the lowest and highest difference over all grades of the unjudged
+Two retrieval runs are compared by NDCG@10 over 50 queries. Only some of the documents have been
+judged. The figure shows the difference if unjudged documents count as not relevant, its 95%
+interval over queries, and the lowest and highest difference over all grades of the unjudged
 documents.
 """
 
 # %%
 # Two runs and complete judgments
 # -------------------------------
-# Each query has 60 documents, some of them relevant. The scores of both runs are the grades and
-# noise; the first run has less of it.
+# Each query has 60 documents, some of them relevant. The scores of both runs are the grades plus
+# noise, with less noise in the first run.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -79,8 +79,9 @@ plt.show()
 # %%
 # How many documents reverse the order?
 # -------------------------------------
-# The bounds contain 0 as soon as a few judgments are missing: they assume the worst grades for each
-# document. The number of documents that must be relevant to reverse the order decides longer.
+# The bounds assume the worst grades for each document, so they contain 0 as soon as a few judgments
+# are missing. The number of documents that must be relevant to reverse the order is informative for
+# longer.
 
 for share, bound in zip(shares[1:], bounds[1:], strict=True):
     to_flip = bound.judgments_to_flip

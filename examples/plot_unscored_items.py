@@ -2,19 +2,18 @@ r"""
 Few scores, many unscored items
 ===============================
 
-Judging documents is expensive, collecting them is not. `CoRankRLS` learns from both: several
-*views* of the items, each with its own ranker, have to agree on the order of the items that
-nobody has judged. Does that help? Sometimes much, sometimes not at all, and this example shows
-both.
+Judging documents is expensive, collecting them is not. `CoRankRLS` uses both: several *views* of
+the items, each with its own ranker, are trained to agree on the order of the unjudged items. This
+example shows one data set in which this helps and one in which it does not.
 """
 
 # %%
 # Two descriptions of the same items
 # ----------------------------------
-# A hidden quality is described twice. In the first world each description has disturbances of its
-# own, shared by its forty columns: one view cannot know what is signal and what is disturbance,
-# but the other view can tell it. In the second world the columns have independent noise, which an
-# ordinary ranker averages out by itself.
+# A hidden quality is described twice. In the first data set, each description has its own
+# disturbances, which its forty columns share: one view cannot separate signal and disturbance, but
+# agreement with the other view can. In the second data set the columns have independent noise,
+# which an ordinary ranker averages out.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -46,7 +45,7 @@ def world(disturbances, seed=1):
 # %%
 # The learning curve
 # ------------------
-# All learners choose their parameters by holding out scored queries. The dashed line is
+# All learners select their parameters on held-out scored queries. The dashed line is
 # `RankRLSCV` on the 45 scored items; the band is the standard error over three random orders of
 # the unscored queries.
 
@@ -83,9 +82,8 @@ for ax, disturbances in zip(axes, (True, False), strict=True):
 plt.show()
 
 # %%
-# On the left a part of the gain comes from having two views at all (no unscored items: the views
-# agree on the scored ones), and the rest from the unscored items, most of it from the first 150.
-# On the right they gain nothing: the plain ranker on all columns is a little better throughout,
-# and with three scored queries even the choice of nu is a gamble, hence the bump. The moral:
-# unscored items help if the views are good on their own and wrong in different ways. Look at such
-# a curve before trusting them.
+# On the left, a part of the gain comes from the two views themselves (without unscored items, the
+# views agree on the scored ones), and the rest from the unscored items, mostly from the first 150.
+# On the right there is no gain: the ordinary ranker on all columns is slightly better throughout,
+# and with three scored queries the selected nu varies. Unscored items help if each view is
+# sufficient and the errors of the views are independent. Draw such a curve before you use them.

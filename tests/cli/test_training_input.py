@@ -163,6 +163,16 @@ def test_other_files_of_the_same_table_give_the_same(tmp_path, messy, model):
     assert done.stdout == succeed("predict", model, messy).stdout
 
 
+def test_a_file_that_is_one_column_to_the_reader_names_the_delimiter(tmp_path):
+    rows = [f"{k % 7}#{k % 5}#{k // 6}#{k % 3}" for k in range(60)]
+    path = tmp_path / "rooms.csv"
+    path.write_text("\n".join(["size#age#town#grade", *rows]))
+    model, words = tmp_path / "rooms.rw", ("--target", "grade", "--group", "town")
+    succeed("train", path, *words, "--delimiter", "#", "-o", model)
+    assert "--delimiter" in fail("predict", model, path)
+    assert len(numbers(succeed("predict", model, path, "--delimiter", "#").stdout)) == 60
+
+
 def test_missing_columns_are_named_at_once(tmp_path, model, flats):
     renamed = [one | {"zimmer": one["Zimmer"]} for one in flats]
     bad = write_flats(tmp_path / "bad.csv", renamed, ["Heizung", "zimmer", "Baujahr"])

@@ -225,10 +225,13 @@ class DataFile:
         features = trained.features
         missing_features = [name for name in features if name not in self.names]
         if missing_features:
+            hint = ""
+            if len(self.names) == 1:  # model files do not contain the delimiter
+                hint = " If it has several columns, pass their separator as --delimiter."
             raise ValueError(
                 f"{self.path} lacks {len(missing_features)} of the {len(features)} columns that "
                 f"{trained.name} was trained on: {join_words(missing_features, SHOWN_NAMES)}. "
-                f"It has {join_words(self.names, 30)}."
+                f"It has {join_words(self.names, 30)}.{hint}"
             )
 
     def _read_unnamed_features(self, trained: TrainedModel) -> RankingData:
