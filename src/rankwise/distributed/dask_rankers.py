@@ -401,7 +401,7 @@ class RankSVM(LazyModel):
         Basis points of a kernel model, for example ``X[:500].compute()``.
     tol, max_iter, verbose
         As in `rankwise.RankSVM`.
-    solver : {"auto", "lbfgs", "newton-cg", "bmrm"}
+    solver : {"auto", "lbfgs", "newton-cg", "bmrm"}, default="auto"
         As in `rankwise.RankSVM`, but "auto" is "lbfgs" for both losses, which needs fewer passes
         over the data.
 

@@ -23,19 +23,23 @@ class View(BaseEstimator):
 
     Parameters
     ----------
-    columns : array-like of int, bool or str, slice, or None
+    columns : array-like of int, bool or str, slice, or None, default=None
         Columns of X: numbers, a mask, a slice, or names if X is a data frame. None takes all.
-    kernel : str or callable
+    kernel : str or callable, default="linear"
         As in `RankRLS`. With "precomputed" the columns are kernel values to the training items.
-    gamma, degree, coef0
-        Parameters of the named kernels, as in scikit-learn.
+    gamma : float, default=None
+        Parameter of the named kernels, as in scikit-learn.
+    degree : float, default=3
+        Degree of the polynomial kernel.
+    coef0 : float, default=1
+        Constant of the polynomial and sigmoid kernels.
     kernel_params : dict, optional
         Keyword arguments of a callable kernel.
     n_basis : int, optional
         Number of basis items. None leaves it to the learner; a linear view then uses its columns
         as they are.
-    basis : {"random", "kmeans++"}, array of int, or array of shape (n_basis, n_features)
-        How the basis is chosen, the row numbers of the basis items, or points with all columns.
+    basis : {"random", "kmeans++"}, array of int, or array of points, default="random"
+        How the basis items are selected, their row numbers, or points with all columns.
 
     Examples
     --------

@@ -73,7 +73,7 @@ class SearchCurveDisplay(Display):
         One for each setting or output.
     metric : str, Metric or function
         The metric.
-    parameter : {"alpha", "n_basis"}
+    parameter : {"alpha", "n_basis"}, default="alpha"
         The parameter on the x axis.
 
     Attributes

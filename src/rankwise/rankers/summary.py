@@ -1,4 +1,4 @@
-"""The summary of a fitted ranker: its parameters, how they were chosen, and what it consists of."""
+"""Summary of a fitted ranker: its parameters, their selection, and its parts."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class ColumnUse:
 
 @dataclass(frozen=True)
 class Calibration:
-    """What standard errors and probabilities are computed from.
+    """Data from which standard errors and probabilities are computed.
 
     Attributes
     ----------
     units : str
-        What is left out: groups, items, folds.
+        Kind of the units that are left out: groups, items or folds.
     n_units, n_pairs : int
         Number of units, and of held-out pairs.
     log_loss : float
@@ -81,7 +81,7 @@ class HeldOutErrors:
 
 @dataclass(frozen=True)
 class Summary:
-    """What a fitted ranker is, as `summary` of rankers returns it; ``print`` shows it as text.
+    """Summary of a fitted ranker, returned by `summary`; ``print`` shows it as text.
 
     Attributes
     ----------
