@@ -75,7 +75,7 @@ def split_names(X: Any, item_id: str | None) -> NamedItems:
         if is_pandas:
             index = np.asarray(X.index)
             are_row_numbers = index.dtype.kind in "iu"
-            # other than row numbers, names mean the same items in other tables, too
+            # unlike row numbers, names identify the same items in other tables
             return NamedItems(X, index.astype(str), names_are_lasting=not are_row_numbers)
         return NamedItems(X, None, names_are_lasting=False)
     columns = frame_columns(X)
@@ -118,7 +118,7 @@ def read_item_comparisons(
     sample_weight : array-like of shape (n_comparisons,) or None
         Factors of the weights of the comparisons.
     time : array-like of shape (n_comparisons,) or None
-        When the comparisons were made; None takes the times of a PairData.
+        Time of each comparison; None uses the times of a PairData.
     """
     if isinstance(y, PairGraph):
         _check_n_items(y.n_items, n_items)
@@ -131,7 +131,7 @@ def read_item_comparisons(
 
 
 def _read_graph(graph: PairGraph, items: NamedItems) -> ReadComparisons:
-    """A graph says who won, not which side was named first.
+    """Comparisons of a graph, which has winners but no first side.
 
     Rows of one group, or of one name in the column `item_id`, are held out together.
     """
@@ -244,7 +244,7 @@ def _win_shares(outcome: Array) -> Array:
 def _with_weight_and_time(
     read: ReadComparisons, sample_weight: ArrayLike | None, time: ArrayLike | None
 ) -> ReadComparisons:
-    """The comparisons of positive weight, with these factors of the weights, and times."""
+    """The comparisons of positive weight, with the weights and times that were passed to `fit`."""
     comparisons = read.comparisons
     n_comparisons = comparisons.n_comparisons
     weight = comparisons.weight

@@ -95,7 +95,7 @@ def fit_views(estimator: Any, X: Any, target: TrainingTarget) -> FittedViews:
         "items: it is used as a number"
         for name in table.predictive_ids
     ]
-    if table.has_plain_numbers:  # a frame that is as good as a matrix
+    if table.has_plain_numbers:  # equivalent to a matrix
         views = views_of_matrix(validate_X(estimator, X, accept_sparse="csr"))
         return FittedViews(views, TreeFeatures(), None, no_values, notes)
 

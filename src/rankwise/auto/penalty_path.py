@@ -14,7 +14,7 @@ from rankwise.auto.capped_link import fit_coefficients
 from rankwise.auto.comparison_problem import ComparisonProblem
 from rankwise.auto.linear_comparisons import ComparisonDesign
 
-WORSE_LOSS = 1.02  # times the best loss, where a path of penalties ends
+WORSE_LOSS = 1.02  # a path of penalties stops at this multiple of the best loss
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +70,7 @@ class PenaltyPath:
             loss = self._problem.held_out_loss(differences, min_upset_probability)
             if loss < best.loss:
                 best = SelectedPenalty(alpha, min_upset_probability, loss, differences)
-            elif loss > WORSE_LOSS * best.loss:  # smaller penalties are worse still
+            elif loss > WORSE_LOSS * best.loss:  # smaller penalties would be even worse
                 break
         return best
 

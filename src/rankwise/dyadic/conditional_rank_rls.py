@@ -75,7 +75,7 @@ class ConditionalRankRLS(RankerMixin, BaseEstimator):
     ranked : {"columns", "rows", "cells"}, default="columns"
         Pairs in the loss: columns of one row, rows of one column, or any two cells, as for
         affinities on one scale. "cells" is solved by conjugate gradients.
-    cost, ties, group_weight : str
+    cost, ties, group_weight : str, default="magnitude", "include" and "pairs"
         As in `RankRLS`; the groups are the rows. Anything but ``cost="magnitude",
         ties="include"`` is solved by conjugate gradients.
     fit_intercept : bool or "auto", default="auto"
@@ -264,7 +264,7 @@ class ConditionalRankRLS(RankerMixin, BaseEstimator):
         return row_items, column_items
 
     def rank(self, rows: MatrixLike, columns: MatrixLike = None) -> NDArray[np.intp]:
-        """Ranks of the columns for each row, or of what `ranked` says; 1 is best.
+        """Ranks of the columns for each row (or as set by `ranked`); 1 is best.
 
         Parameters
         ----------
@@ -335,7 +335,7 @@ class ConditionalRankRLS(RankerMixin, BaseEstimator):
         rows, columns, Y, sample_weight
             As in `fit`; the estimator does not change.
         leave : {"rows", "columns", "both"}, default="rows"
-            What is new to the model: the row of a cell, its column, or both.
+            Whether the row of a cell, its column, or both are left out.
         alphas : array-like of shape (n_alphas,), optional
             Several values of alpha; by default that of the estimator.
         cv : "auto", None, int, splitter or iterable, default="auto"
@@ -347,9 +347,9 @@ class ConditionalRankRLS(RankerMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_rows, n_columns) or (n_rows, n_columns, n_alphas)
-            Held-out scores. Those of a row are centered at their mean over the columns that the
-            model was trained on, so that columns of different folds can be compared; if cells are
-            ranked, they are on the scale of Y.
+            Held-out scores. The scores of a row are centered at their mean over the training
+            columns, so that columns of different folds can be compared; if cells are ranked, scores
+            are on the scale of Y.
         """
         task = self.hold_out_task(rows, columns, Y, leave, sample_weight)
         return task.leave_out(alphas, cv)
@@ -587,11 +587,11 @@ class ConditionalRankRLSCV(BaseSearch):
         As in `ConditionalRankRLS.leave_out`.
     scoring : str, Metric or function, default="disagreement"
         Any name of `rankwise.metrics`; each row is a group.
-    row_gamma, column_gamma
+    row_gamma, column_gamma : float or list of float, default=None
         Parameter gamma of the kernels; a list of values is searched.
     store_predictions : bool, default=False
-        Keep the held-out scores in ``cv_results_["predictions"]``: a list of arrays of shape
-        (n_rows · n_columns, n_alphas).
+        Whether to store the held-out scores in ``cv_results_["predictions"]``: a list of arrays of
+        shape (n_rows · n_columns, n_alphas).
     row_kernel, column_kernel, row_kernel_params, column_kernel_params, ranked, cost, ties, \
 group_weight, fit_intercept, tol, max_iter
         As in `ConditionalRankRLS`, with the same defaults.

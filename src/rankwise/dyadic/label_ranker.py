@@ -1,4 +1,4 @@
-"""LabelRanker: for each instance an order of the same labels."""
+"""LabelRanker: rank the same labels for each instance."""
 
 from __future__ import annotations
 
@@ -60,17 +60,17 @@ class LabelRanker(KernelModel):
         Regularization, positive; relative to the mean over pairs.
     values : {"scores", "ranks"}, default="scores"
         Contents of y: scores, larger is better, or ranks, 1 is best.
-    cost, ties, group_weight : str
+    cost, ties, group_weight : str, default="magnitude", "include" and "pairs"
         As in `RankRLS`; the groups are the instances. ``ties="exclude"`` drops pairs of labels
         with equal scores: for sets of labels (multi-label), the pairs of two relevant labels and of
         two other labels. If y contains classes, these pairs are always dropped.
     fit_intercept : bool, default=True
-        Whether labels have offsets, so that most instances may prefer the same labels. Adds a
-        constant feature of the root mean squared length of the instances.
+        Whether labels have offsets, which model an order that most instances share. Adds a constant
+        feature of the root mean squared length of the instances.
     kernel, gamma, degree, coef0, kernel_params
-        The kernel of the instances, as in `RankRLS`.
+        Kernel of the instances, as in `RankRLS`, with the same defaults.
     n_basis, basis, random_state
-        A kernel model on basis items, as in `RankRLS`.
+        Basis of a kernel model, as in `RankRLS`, with the same defaults.
     solver : {"auto", "primal", "dual", "iterative"}, default="auto"
         As in `RankRLS`.
     tol : float, default=1e-8
@@ -265,7 +265,7 @@ class LabelRanker(KernelModel):
             Instances.
         level : float, default=0.9
             Share of new instances whose set contains the best label, or one of those that are tied
-            for it. It is at most n/(n + 1) for n training instances: .9 requires 9, .95 requires
+            for it. It is at most n/(n + 1) for n training instances: 0.9 requires 9, 0.95 requires
             19.
 
         Returns
@@ -424,7 +424,7 @@ class LabelRanker(KernelModel):
         if len(target.Y) != X.shape[0]:
             raise ValueError(f"Y has {len(target.Y)} rows but X has {X.shape[0]}.")
         ties = self.ties
-        if target.is_class:  # all labels but one are tied, and say nothing about each other
+        if target.is_class:  # all other labels are tied, and their order is unknown
             ties = "exclude"
         loss = make_table_loss(
             target.Y,
@@ -536,8 +536,8 @@ class LabelRankerCV(Search):
     coef0 : float or list of float, default=1
         Constant of the polynomial and sigmoid kernels; a list of values is searched.
     store_predictions : bool, default=False
-        Keep the held-out scores in ``cv_results_["predictions"]``: a list of arrays of shape
-        (n_instances · n_labels, n_alphas).
+        Whether to store the held-out scores in ``cv_results_["predictions"]``: a list of arrays of
+        shape (n_instances · n_labels, n_alphas).
     values, cost, ties, group_weight, fit_intercept, kernel, kernel_params, n_basis, basis, \
 solver, tol, max_iter, random_state
         As in `LabelRanker`, with the same defaults.

@@ -18,8 +18,8 @@ class DyadicLoss:
 
     [RankRLS09] section 2.2: cells of different rows are not compared. In matrix form the loss is
     ``tr Fᵀ A(F) − 2 tr Fᵀ T`` plus a constant. A is linear and depends on the observed cells only,
-    through their graph. No array is larger than the table. If the table is one list, the pairs are
-    those of any two observed cells.
+    through their graph. No array is larger than the table. If the table is one list, the pairs
+    consist of any two observed cells.
 
     Parameters
     ----------

@@ -84,14 +84,14 @@ class Side(ABC):
 
 @dataclass(frozen=True, eq=False)
 class LabelSide(Side):
-    """Labels: items without features, each of which resembles itself only."""
+    """Labels: items without features, whose kernel is the identity."""
 
     def subset(self, items: Indices) -> LabelSide:
         """The side itself: labels are not held out."""
         return self  # only rows are selected; all labels stay
 
     def basis_values_at(self, new_items: Indices, items: Indices) -> Matrix:
-        """Labels have no basis functions but themselves."""
+        """Return the identity: the basis functions of labels are the labels themselves."""
         raise NotImplementedError("labels cannot be held out")
 
     def precondition(self, weight: Array) -> PreconditionedSide:

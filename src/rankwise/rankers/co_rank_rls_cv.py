@@ -30,7 +30,7 @@ from rankwise.validation import check_option, restored_on_failure
 def _margins_over_chance(
     task: CoTask, candidate: Mapping[str, ParameterValue], cv: CrossValidation
 ) -> Array:
-    """How far the held-out error of each view is below 1/2; equal weights if none is."""
+    """1/2 minus the held-out error of each view, at least 0; equal weights if all are 0."""
     disagreement = get_metric("disagreement")
     grid_of_candidate = {name: np.atleast_1d(value) for name, value in candidate.items()}
     n_views = len(task.views)
@@ -78,8 +78,8 @@ class CoRankRLSCV(Search):
         Whether to store the held-out scores in ``cv_results_["predictions"]``.
     view_weights : array-like of shape (n_views,), "held_out" or None, default=None
         As in `CoRankRLS`. With "held_out" the weight of a view is one half, the error of a random
-        order, minus its held-out disagreement error. Alpha and nu are selected for the unweighted
-        mean of the views.
+        order, minus its held-out disagreement error with the selected alpha and nu, which are
+        selected for the unweighted mean of the views.
     views, n_basis, kernel, gamma, degree, coef0, kernel_params, cost, ties, group_weight, \
 random_state
         As in `CoRankRLS`, with the same defaults.

@@ -272,8 +272,9 @@ class RankRLS(PathModel):
             compares all items.
         sample_weight : array-like of shape (n_items,), optional
             Weights of the items, 0 or larger. The weight of a pair is the product of the weights of
-            its items. Only ratios of weights matter; an item of weight 0 has no effect. For clicks,
-            use the inverse propensity of a clicked item.
+            its items; in the regression part (beta > 0) the weights of the items apply. Only ratios
+            of weights matter; an item of weight 0 has no effect. For clicks, use the inverse
+            propensity of a clicked item.
         nuisance : array-like of shape (n_items,) or (n_items, n_columns), or data frame, optional
             Variables that affect the scores but not the quality of an item, such as the position of
             a click, the plate of a measurement or the rater: f(x) + zᵀγ is fitted, and f(x) is the

@@ -38,8 +38,8 @@ class RankRLSCV(Search):
     cv : "auto", "leave-pair-out", None, int, splitter or iterable, default="auto"
         "auto" leaves out one group at a time, or one connected component of explicit preferences
         without groups. A single list is evaluated by leave-pair-out for up to 1,500 items if all
-        its pairs are compared and the metric counts pairs, else by ten folds of items. Other values
-        as in `rankwise.model_selection.cross_val_predict_groups`.
+        its pairs are compared, without weights, and the metric counts pairs; else by ten folds of
+        items. Other values as in `rankwise.model_selection.cross_val_predict_groups`.
     scoring : str, Metric or function, default="disagreement"
         Any name of `rankwise.metrics`, such as "disagreement", "ndcg@10", "map" or "auc".
     store_predictions : bool, default=False
