@@ -95,7 +95,7 @@ def disagreement_error(
         n_tied_y = pairs.total - pairs.different_y
         n_errors = n_errors + n_tied_y / 2
         n_pairs = pairs.total
-    # Weights of errors may sum to more than those of all pairs by rounding
+    # By rounding, the weights of the errors may sum to more than the weights of all pairs
     error = np.minimum(divide_or_nan(n_errors, n_pairs), 1.0)
     if average == "pairs":
         # Weights of pairs were divided by a unit that differs between the groups

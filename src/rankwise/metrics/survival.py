@@ -316,7 +316,7 @@ def concordance_difference(
     """Compare two models of survival times on the same items by a paired test.
 
     The standard error is that of the jackknife: groups (hospitals) are left out in turn, or items
-    if there is one list. Groups need not be independent of each other inside, only of other groups.
+    if there is one list. Items of one group may be dependent; different groups must be independent.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What unjudged documents can do to the metric of a run, or to the difference of two runs."""
+"""Effect of unjudged documents on the metric of a run, or on the difference of two runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One query with unjudged documents: what its metric can be over all their grades."""
+"""One query with unjudged documents: range of its metric over all their grades."""
 
 from __future__ import annotations
 

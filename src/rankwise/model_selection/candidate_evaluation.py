@@ -259,7 +259,8 @@ def cross_validate_candidates(
 ) -> CrossValidationResult:
     """Evaluate every candidate on held-out data, exactly where the learner has a shortcut.
 
-    The searches select by this function, and ``rankwise cv`` prints its result.
+    The search estimators select their parameters with this function, and ``rankwise cv`` prints its
+    result.
 
     Parameters
     ----------
@@ -274,7 +275,7 @@ def cross_validate_candidates(
         refit.
     candidates : mapping from str to array-like or None, default=None
         Values of "alpha", of "nu" (CoRankRLS) or of "n_basis" (RankingPursuit). None stands for
-        default values; a parameter that is missing in the mapping keeps the value of the estimator.
+        default values; a parameter that is not in the mapping keeps the value of the estimator.
         Without a mapping all parameters have default values.
     sample_weight : array-like of shape (n_items,), default=None
         Weights of the items, in training and evaluation.
@@ -445,7 +446,7 @@ def _wrong_shares(edges: PairGraph, rows: Indices, scores: Array) -> Array:
     difference = scores[edges.winner[rows]] - scores[edges.loser[rows]]
     # 1 for each misordered edge, 1/2 for equal scores
     wrong_share = 0.5 - 0.5 * np.sign(difference)
-    is_tie = edges.magnitude[rows] == 0  # no side is right
+    is_tie = edges.magnitude[rows] == 0  # no order of a tie is correct
     wrong_share[is_tie] = np.nan
     return np.asarray(wrong_share)
 
@@ -463,7 +464,7 @@ def _predict_later_blocks(
     """
     predictions = np.full((len(target.y), target.y[0].size, len(candidates)), np.nan)
     for k in track(range(1, len(blocks)), "training on earlier blocks"):
-        # Of the data up to block k hold out that block
+        # Among the blocks up to block k, hold out block k
         rows = np.sort(np.concatenate(blocks[: k + 1]))
         task = learner.hold_out_task(take_rows(X, rows), target.take(rows))
         row_of_item = rows

@@ -69,7 +69,7 @@ class ComparisonRow(NamedTuple):
         interval of the mean; infinite if a randomization test has too few groups.
     wins, ties, losses : int
         Number of groups in which a is better than, equal to, and worse than b. If `compare` was
-        not told whether greater values are better, smaller values are.
+        not told whether greater values are better, smaller values count as better.
     groups_to_flip : int
         Smallest number of groups whose removal makes the difference of the means zero or reverses
         its sign. Exact. 0 if the means are equal.
@@ -354,7 +354,7 @@ class Comparison:
         return f"{sample}; {TEST_TITLES[self.test]} at {alpha}; w/t/l: {outcomes}"
 
     def _sample_size(self) -> str:
-        """Numbers of groups, clusters, items and seeds in words."""
+        """Text with the numbers of groups, clusters, items and seeds."""
         text = count(self.n_groups, "group")
         if self.n_clusters is not None:
             text += f" in {count(self.n_clusters, 'cluster')}"

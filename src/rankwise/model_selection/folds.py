@@ -29,7 +29,7 @@ ITEMS = "folds of items"  # of one list, or of groups that a splitter splits
 
 EDGES = "folds of edges"  # of connected preferences
 
-LATER = "later groups"  # than those of training
+LATER = "later groups"  # models are trained on earlier groups
 
 PAIRWISE = ("disagreement", "concordance", "auc")  # metrics that are defined for a held-out pair
 

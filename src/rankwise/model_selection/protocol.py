@@ -1,4 +1,4 @@
-"""What a learner offers to cross-validation."""
+"""Interface between learners and cross-validation."""
 
 from __future__ import annotations
 
@@ -142,11 +142,11 @@ class CandidateTask(ABC):
         return CandidateGrid(axes)
 
     def candidate_alphas(self, alphas: ArrayLike | None) -> CandidateGrid:
-        """These alphas, or that of the learner for None.
+        """Grid of these alphas; None uses the alpha of the learner.
 
         Parameters
         ----------
-        alphas : array-like, optional
+        alphas : array-like or None
             Candidates.
 
         Returns

@@ -32,7 +32,7 @@ def group_metadata(
 
 def needs_groups(estimator: BaseEstimator, method: str = "predict") -> bool:
     """Whether a method, or a pipeline step before it, requests the groups of the items."""
-    any_groups = True  # only whether they are requested is asked
+    any_groups = True  # any value: the question is only whether groups are requested
     return bool(group_metadata(estimator, method, any_groups))
 
 

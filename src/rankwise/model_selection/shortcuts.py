@@ -1,6 +1,6 @@
 """Models of RankRLS without some items or edges, and their held-out scores.
 
-`SHORTCUTS` lists the ways to compute them, and `find_shortcut` takes the first one that applies:
+`SHORTCUTS` lists the algorithms, and `find_shortcut` returns the first one that applies:
 
 ========================  =======================================  =============================
 shortcut                  held out                                 model
@@ -73,7 +73,7 @@ from rankwise.solvers.leave_items_out import (
 
 EDGE_ENTRIES = 2**25  # differences of features in memory, all edges by all features
 
-RELATIVE_ROUNDING = 1e-12  # share of a sum below which the rest of it is rounding noise
+RELATIVE_ROUNDING = 1e-12  # share of a sum below which a difference is rounding noise
 
 COPIES = 4  # of the features: dense, weighted, and both times the eigenvectors
 
@@ -157,7 +157,7 @@ class Models(NamedTuple):
 
 
 class Shortcut(ABC):
-    """One way to compute the models without each unit.
+    """Algorithm that computes the models without each unit.
 
     Parameters
     ----------
@@ -398,7 +398,7 @@ class ExplicitEdges(Shortcut):
             to_coefficients = rotation
 
         # Weights: (n_units_of_batch, n_columns, n_outputs, n_alphas), 0 if the right-hand side is
-        # 0, where the computed ones are rounding noise, which must not rank items
+        # 0, where computed weights would be rounding noise that ranks items
         is_zero = _is_right_side_zero_without(differences, target, edges_of_units)
         for unit_numbers, weights in coefficients_without_folds(
             rotated, terms, edges_of_units, alphas
@@ -534,7 +534,7 @@ def cross_val_scores(
     targets = loss.target.reshape(len(loss.target), -1)
     _check_memory(problem, targets, alphas)
 
-    # Folds that no edge leaves may have another shortcut than the others
+    # Folds that no edge leaves may have a different shortcut
     held_out_scores = np.empty((*targets.shape, len(alphas)))
     is_closed = closed_folds(loss.graph, folds)
     open_folds = [folds[k] for k in np.flatnonzero(~is_closed)]

@@ -89,10 +89,10 @@ class TableVectorizer(TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    categorical, numeric : iterables of str
-        Columns that are used as categories or as numbers, whatever they look like. Default: ().
+    categorical, numeric : iterables of str, default=()
+        Columns that are used as categories or as numbers, regardless of their content.
     keep : iterable of str, default=()
-        Columns that are used although they look like identifiers.
+        Columns that are used even if they look like identifiers.
     order : mapping of str to list of str, default=None
         Words of columns from low to high, such as ``{"size": ["S", "M", "L"]}``.
     scale : bool, default=False

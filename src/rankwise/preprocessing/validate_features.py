@@ -23,7 +23,8 @@ def validate_X(
     Parameters
     ----------
     estimator : estimator
-        Gets `n_features_in_` and `feature_names_in_`, or has them.
+        Its `n_features_in_` and `feature_names_in_` are set if `reset` is true, else compared with
+        X.
     X : array-like, sparse matrix, data frame or Arrow table
         Items.
     reset : bool

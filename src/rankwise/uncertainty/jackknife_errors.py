@@ -3,7 +3,7 @@
 For RankRLS, also as the result of a `RankRLSCV` or at the end of a Pipeline, the algebra of exact
 cross-validation gives the coefficients of the models without each unit. Any other ranker is
 refitted without each of a few folds of units. The steps of a Pipeline before the ranker, and an
-alpha chosen by a search, are those of all data.
+alpha selected by a search, are fitted to all data once.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Difference(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Jackknife:
-    """Standard errors of a ranker; what `jackknife` returns.
+    """Standard errors of a ranker, returned by `jackknife`.
 
     Attributes
     ----------
@@ -223,12 +223,12 @@ def jackknife(
     ----------
     estimator : RankRLS, RankRLSCV, a Pipeline that ends in one, or any other ranker
         Fitted or not; it is not modified. Other rankers are refitted without each of `n_folds`
-        folds of units. The steps of a Pipeline and an alpha chosen by a search are those of all
-        data.
+        folds of units. The steps of a Pipeline and an alpha selected by a search are fitted to all
+        data once.
     X, y, groups
         As in its ``fit``; y has one output.
     units : {"auto", "groups", "items", "comparisons"} or array-like, default="auto"
-        What is independent. "auto": groups if there are several, else the items of a list; for a
+        Independent units. "auto": groups if there are several, else the items of a list; for a
         `PairGraph` its groups if there are at least ten and none has half of the comparisons, else
         the comparisons. An array has labels of clusters, one for each comparison if y is a
         `PairGraph`, else one for each item.
