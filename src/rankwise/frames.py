@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from narwhals.stable.v2.typing import IntoDataFrame
 
     Frame = nw.DataFrame[Any]
-    Column = narwhals.Series[Any]  # also those of the stable API
+    Column = narwhals.Series[Any]  # also the Series of the stable API
 
 DataFrame: TypeAlias = "IntoDataFrame"  # a data frame of any library that narwhals supports
 
@@ -63,7 +63,7 @@ def with_names(frame: Frame) -> object:
 
 
 class ColumnNames:
-    """Column names of a frame, for scikit-learn before 1.9, which cannot read those of polars."""
+    """Column names of a frame, for scikit-learn before 1.9, which cannot read polars frames."""
 
     def __init__(self, frame: Frame) -> None:
         self.shape = frame.shape

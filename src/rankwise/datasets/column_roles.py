@@ -1,4 +1,4 @@
-"""Which column of a table is the target, the group, the weight or a feature."""
+"""Roles of the columns of a table: target, group, weight or feature."""
 
 from __future__ import annotations
 

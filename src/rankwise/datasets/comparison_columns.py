@@ -1,4 +1,4 @@
-"""Which columns of a table of comparisons have which role."""
+"""Roles of the columns of a table of comparisons."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def _find_columns_of_sides(
 
 
 def _find_further_columns(finder: _ColumnFinder, options: PairColumns) -> dict[str, Any]:
-    """Find the columns that have nothing to do with how the items and the winner are named."""
+    """Find the columns that identify neither the items nor the winner."""
     positions: dict[str, Any] = {
         "magnitude": finder.optional_position(options.get("magnitude"), "magnitude"),
         "weight": finder.optional_position(options.get("weight"), "weight"),

@@ -1,4 +1,4 @@
-"""Group sizes instead of group labels: files of them, and the labels that they stand for."""
+"""Group sizes instead of group labels: files of sizes, and conversion to labels."""
 
 from __future__ import annotations
 

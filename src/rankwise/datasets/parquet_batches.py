@@ -70,7 +70,7 @@ def read_batches(
     columns : sequence of str
         Columns to read.
     engine : {"pyarrow", "duckdb", "polars"}
-        What reads the files.
+        Library that reads the files.
 
     Yields
     ------

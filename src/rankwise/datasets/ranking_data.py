@@ -56,7 +56,7 @@ class RankingData(NamedTuple):
 
     @property
     def truth(self) -> Array | None:
-        """What predictions are evaluated on: y, or survival times and events as two columns."""
+        """True values for evaluation: y, or survival times and events as two columns."""
         if self.event is None or self.y is None:
             return self.y
         return np.column_stack([self.y, self.event])

@@ -1,4 +1,4 @@
-"""Runs and relevance judgments (qrels) in the format of TREC, for trec_eval and its kin."""
+"""Runs and relevance judgments (qrels) in the format of TREC, for trec_eval and similar tools."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class TrecRun(NamedTuple):
     score : ndarray of shape (n_rows,)
         Of a run: larger is better. NaN for documents that are judged only.
     relevance : ndarray of shape (n_rows,)
-        Of qrels: the grade. NaN for documents that nobody judged. Some qrels mark documents that
+        Of qrels: the grade. NaN for documents without a judgment. Some qrels mark documents that
         were in the pool and not judged by negative grades.
     """
 
@@ -49,7 +49,7 @@ class TrecRun(NamedTuple):
         run : dict
             ``{query: {document: number}}``.
         field : {"score", "relevance"}, default="score"
-            What the numbers are: "score" of a run, "relevance" of qrels.
+            Meaning of the numbers: "score" of a run, "relevance" of qrels.
 
         Returns
         -------
@@ -266,7 +266,7 @@ def is_trec_run(path: PathLike) -> bool:
 def read_trec_run(path: PathLike) -> TrecRun:
     """Read a run: lines of query, ``Q0``, document, rank, score, name of the run.
 
-    The rank is not looked at, as in trec_eval: the score orders the documents.
+    As in trec_eval, the rank is ignored and the score orders the documents.
 
     Parameters
     ----------
@@ -345,8 +345,8 @@ def write_trec_run(
     query, document : array-like of str, shape (n_rows,)
         Names without spaces, such as the groups of the items and their identifiers.
     score : array-like of shape (n_rows,)
-        As `predict` gives them. Equal scores stay in the order of rows; trec_eval orders them by
-        the names of documents.
+        Predicted scores. Equal scores stay in the order of rows; trec_eval orders them by the names
+        of documents.
     tag : str, default="rankwise"
         Name of the run.
 

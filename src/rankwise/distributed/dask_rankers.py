@@ -223,7 +223,8 @@ class RankRLS(LazyModel):
     Parameters
     ----------
     alpha, kernel, gamma, degree, coef0, kernel_params, cost, ties, group_weight, beta
-        As in `rankwise.RankRLS`; a kernel other than "linear" needs a basis.
+        As in `rankwise.RankRLS`, with the same defaults; a kernel other than "linear" requires a
+        basis.
     basis : array of shape (n_basis, n_features), optional
         Basis points of a kernel model, for example ``X[:500].compute()``.
 
@@ -396,11 +397,12 @@ class RankSVM(LazyModel):
     Parameters
     ----------
     alpha, loss, kernel, gamma, degree, coef0, kernel_params, group_weight
-        As in `rankwise.RankSVM`; a kernel other than "linear" needs a basis.
+        As in `rankwise.RankSVM`, with the same defaults; a kernel other than "linear" requires a
+        basis.
     basis : array of shape (n_basis, n_features), optional
         Basis points of a kernel model, for example ``X[:500].compute()``.
     tol, max_iter, verbose
-        As in `rankwise.RankSVM`.
+        As in `rankwise.RankSVM`, with the same defaults.
     solver : {"auto", "lbfgs", "newton-cg", "bmrm"}, default="auto"
         As in `rankwise.RankSVM`, but "auto" is "lbfgs" for both losses, which needs fewer passes
         over the data.

@@ -110,7 +110,7 @@ def shift_of_columns(R: Any) -> Array | None:
     mean = sample.mean(axis=0)
     mean_square = (sample**2).mean(axis=0)
     is_far_from_zero = mean**2 > MAX_MEAN_SHARE * mean_square  # compared to its variation
-    if not is_far_from_zero.any():  # a shift gains nothing
+    if not is_far_from_zero.any():  # a shift would not reduce rounding errors
         return None
     return np.asarray(mean)
 
@@ -176,7 +176,7 @@ class BlockedGram:
         return self.sum_of_parent / np.where(sizes > 0, sizes, 1.0)[:, None]
 
     def gram_of_means(self) -> Array:
-        """What the Gram matrix has more than the scatter around the means of the parents."""
+        """Gram matrix minus the scatter around the means of the parents."""
         # Σ w n μ μᵀ over the parents with weights w, sizes n and means μ
         root_of_weight = self._scale_of_parent * np.sqrt(self._rows.partition.size)
         weighted_means = self.means * root_of_weight[:, None]

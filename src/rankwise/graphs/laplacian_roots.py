@@ -1,6 +1,6 @@
 """Square roots of graph Laplacians: F with F Fᵀ = scale·L + shift·D.
 
-D holds the weights of the items, ones if they have none.
+D is the diagonal matrix of the weights of the items, 1 by default.
 
 With a root, the kernel problem becomes symmetric: ``a = F c`` with
 ``(Fᵀ K F + λ I) c = b`` and ``F b = d`` is the solution of [RankRLS09] equation 17, and K need
@@ -69,8 +69,8 @@ class LevelRoot(GraphRoot):
     """
 
     def __init__(self, levels: Levels, within: Array, between: Array, shift: float) -> None:
-        # squares of the factors, for each level, of three components of a vector: deviation from
-        # the level mean, of the level mean from the group mean, and the group mean
+        # squared factors of each level for the three components of a vector: deviation from the
+        # level mean, deviation of the level mean from the group mean, and the group mean
         of_group_means = np.full(len(within), shift)
         self._levels = levels
         self._factors = np.sqrt([within, between, of_group_means])  # (3, n_levels)

@@ -233,7 +233,7 @@ class ScoreGraph(PreferenceGraph):
     @cached_property
     def components(self) -> Indices:
         """Connected component of each item; every item without a pair is a component."""
-        # a group is one component, but every item without a pair is a component of its own
+        # a group is one component; an item without a pair is a separate component
         is_connected = (self._n_pairs_of_group > 0)[self.groups]
         if self.item_weights is not None:
             is_connected &= self.item_weights > 0

@@ -1,4 +1,4 @@
-"""Views: subsets of the columns with a kernel each."""
+"""Views: subsets of the columns, each with a kernel."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from rankwise.kernels.kernel import Kernel, KernelName
 class View(BaseEstimator):
     """A view of the items, for learners that train one model per view.
 
-    Views differ in their columns, in the kernel, or in the basis items only: each basis has its
-    own hypothesis space ([CoRankRLS10] section 3.4). A view is a set of parameters; it can be
-    cloned and compared like an estimator, but has no `fit`.
+    Use it in the parameter `views` of `CoRankRLS` and `RankingPursuit`. Views may differ in their
+    columns, in the kernel, or only in the basis items: each basis has its own hypothesis space
+    ([CoRankRLS10] section 3.4). A view is a set of parameters; it can be cloned and compared like
+    an estimator, but has no `fit`.
 
     Parameters
     ----------
@@ -36,8 +37,8 @@ class View(BaseEstimator):
     kernel_params : dict, optional
         Keyword arguments of a callable kernel.
     n_basis : int, optional
-        Number of basis items. None leaves it to the learner; a linear view then uses its columns
-        as they are.
+        Number of basis items. None leaves the number to the learner; a linear view then uses its
+        columns.
     basis : {"random", "kmeans++"}, array of int, or array of points, default="random"
         How the basis items are selected, their row numbers, or points with all columns.
 

@@ -78,7 +78,7 @@ class Leaderboard(RankedBoard):
     fitted : RatingModel
         The fitted model; its ratings are not on the scale of the board.
     inputs : ModelInputs
-        What else the ratings are estimated from.
+        Other inputs of the ratings: features, covariates, priors.
     presentation : Presentation
         Scale, order and confidence.
 
@@ -237,7 +237,7 @@ class Leaderboard(RankedBoard):
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
-        """What a reader must know, one sentence each."""
+        """Remarks for readers of the board, one sentence each."""
         notes = []
         if self.prior is not None and self.inputs.priors is not None:
             prior_note = self.prior.note(self.n_comparisons)

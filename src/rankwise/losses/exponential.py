@@ -1,4 +1,4 @@
-"""The exponential loss of RankBoost, without a list of pairs for scored items."""
+"""The exponential loss of RankBoost, computed without listing the pairs of scored items."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class LossShares(NamedTuple):
     log_loss : float
         Logarithm of the loss.
     won, lost : ndarray of shape (n_items,)
-        Share of the loss in the pairs in which the item is preferred, or is not.
+        Share of the loss due to pairs where the item is preferred, or the other item.
     """
 
     log_loss: float

@@ -20,8 +20,8 @@ class PaddedRankings(NamedTuple):
     """Rankings of the same length m, best item first; arrays have the shape (m, n_rankings, 1).
 
     Position p is the choice of its item among the items that are not yet placed. Items that share
-    a place are a block. Efron's formula treats the d choices of a block alike: before the l-th of
-    them (l from 0) the share l/d of each item of the block has left the candidates.
+    a place are a block. In Efron's formula the d choices of a block are exchangeable: before the
+    l-th choice (l from 0) the share l/d of each item of the block has left the candidates.
 
     Attributes
     ----------

@@ -157,7 +157,7 @@ def _add_category_column(
     one_hot = graph.cast(graph.add("Equal", codes, np.arange(n_features)))
     is_wide = is_wide_column(column)
     # Trees split on the codes if there are few of them. Linear models take the one-hot codes of
-    # narrow columns; `one_hot` has those of trees and of wide columns.
+    # narrow columns; `one_hot` contains the codes for trees and for wide columns.
     if n_features <= MAX_CODES:
         table.codes.append(_codes_as_numbers(graph, codes))
     if not is_wide:

@@ -1,4 +1,4 @@
-"""What each task, or each family of tasks, contributes to a board of scores."""
+"""Contribution of each task, or each family of tasks, to a board of scores."""
 
 from __future__ import annotations
 
