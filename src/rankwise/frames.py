@@ -326,7 +326,7 @@ def _read_column(column: Column) -> _ColumnContent:
 
 
 def _kind_by_dtype(column: Column) -> str:
-    """Kind of a column whose type says that it is not numbers; else empty."""
+    """Kind of a column whose type is not numeric; else empty."""
     import narwhals.stable.v2 as nw
 
     dtype = column.dtype

@@ -515,7 +515,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
         return tags
 
     def _fit_views(self, X: Any, target: TrainingTarget) -> FittedViews:
-        """Decide how columns are used, and store what the views of new items need."""
+        """Decide how columns are used, and store the transformers for the views of new items."""
         fitted = fit_views(self, X, target)
         self.table_: TableVectorizer | None = fitted.table
         self.kept_values_: Indices = fitted.wide_values

@@ -78,7 +78,7 @@ COMPARISON_MEMBERS = (
 def requested_comparison_members(
     requests: object, problem: ComparisonProblem
 ) -> list[ComparisonMember]:
-    """Entries of the menu by name; "default" stands for all that the data allow."""
+    """Entries of the menu by name; "default" is replaced by all entries that the data allow."""
     menu = {entry.name: entry for entry in COMPARISON_MEMBERS if entry.is_applicable(problem)}
     names = requests
     if isinstance(requests, str):

@@ -151,7 +151,7 @@ class ComparisonModel(BaseEstimator):
         }
         scores = order_scores(items_and_field)
 
-        # each item is compared with all items of the field, whose rows follow those of the items
+        # each item is compared with all items of the field; the rows of the field follow the items
         first = np.repeat(np.arange(n_items), n_field)
         second = np.tile(np.arange(n_items, n_items + n_field), n_items)
         probability = self.win_probability(

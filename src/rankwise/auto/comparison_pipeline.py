@@ -60,7 +60,7 @@ class ItemTable:
     items : NamedItems
         Names of the items.
     vectorizer : TableVectorizer or None
-        Says what the columns of a table are.
+        Vectorizer of a table; None for other items.
     """
 
     views: dict[str, Any]
@@ -191,7 +191,7 @@ def _notes_on_data(table: ItemTable, read: ReadComparisons) -> list[str]:
 def _item_order(table: ItemTable) -> Indices:
     # an order that does not depend on that of the rows
     cells = table.cells
-    if cells is None:  # sparse items stay as they are
+    if cells is None:  # sparse items keep their order
         return np.arange(table.views["dense"].shape[0])
     return canonical_item_order(cells.all)
 

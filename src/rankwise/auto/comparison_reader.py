@@ -68,7 +68,7 @@ def split_names(X: Any, item_id: str | None) -> NamedItems:
     X : data frame, array or sparse matrix
         Items.
     item_id : str or None
-        The column; None stands for the index of a pandas frame.
+        The column; None is the index of a pandas frame.
     """
     if item_id is None:
         is_pandas = hasattr(X, "iloc")
@@ -137,7 +137,7 @@ def _read_graph(graph: PairGraph, items: NamedItems) -> ReadComparisons:
     """
     covariates = ComparisonCovariates().fit({}, has_side=False)
     encoded_covariates = covariates.transform({}, graph.n_pairs)
-    # items of one unit are held out together: those of one group, or of one name
+    # items of one group, or of one name, are held out together
     if graph.item_groups is not None:
         unit_of_item = graph.item_groups.codes
     elif items.names_are_lasting and items.names is not None:
@@ -191,7 +191,7 @@ def _read_pair_data(pairs: PairData, items: NamedItems, n_items: int) -> ReadCom
 
 
 def _names_of_items(items: NamedItems, labels: NDArray[Any]) -> NDArray[np.str_]:
-    """Names of the items; those of the comparisons if X has none."""
+    """Names of the items; if X has none, the names in the comparisons."""
     if items.names is not None:
         labels = items.names
     return labels.astype(str)

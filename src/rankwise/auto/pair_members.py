@@ -152,7 +152,7 @@ def start_pair_trees(cells: ItemCells, comparisons: ItemComparisons) -> Gradient
 
 
 def rows_of_both_orders(cells: ItemCells, comparisons: ItemComparisons) -> Array:
-    """Rows of (first, second), followed by those of (second, first)."""
+    """Rows of (first, second), followed by rows of (second, first)."""
     first = comparisons.first
     second = comparisons.second
     encoded_covariates = comparisons.encoded_covariates

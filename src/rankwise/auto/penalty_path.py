@@ -59,7 +59,7 @@ class PenaltyPath:
         largest_first = np.sort(alphas)[::-1]
         for alpha in largest_first.tolist():
             coefficients_of_folds = self._fit_folds(alpha, min_upset_probability, starts)
-            starts = coefficients_of_folds  # near those of the next alpha
+            starts = coefficients_of_folds  # close to the coefficients of the next alpha
             differences_of_folds = [
                 design.differences(coefficients)
                 for design, coefficients in zip(
@@ -87,7 +87,7 @@ class PenaltyPath:
     def _fit_folds(
         self, alpha: float, min_upset_probability: float, starts: Sequence[Array | None]
     ) -> list[Array]:
-        """Coefficients of each fold; those of the capped link start at the logistic ones."""
+        """Coefficients of each fold; fits of the capped link start at the logistic coefficients."""
         if min_upset_probability:  # not convex: start at the logistic solution
             starts = self._logistic_coefficients_of_folds(alpha)
         folds = zip(self._train_designs, self._train_outcomes, starts, strict=True)

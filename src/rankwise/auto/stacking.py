@@ -74,7 +74,7 @@ class ProposedWeights(NamedTuple):
     Attributes
     ----------
     weights : ndarray of shape (n_draws, n_criteria, n_members)
-        Weights from all drawn units; those that count pairs are the first.
+        Weights from all drawn units; weights that count pairs come first.
     weights_without_unit : ndarray of shape (n_draws, n_criteria, n_units, n_members)
         The same without each unit.
     """

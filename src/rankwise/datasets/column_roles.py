@@ -60,7 +60,7 @@ def choose_columns(
     Raises
     ------
     TableFormatError
-        If the names do not say which column is meant; the message lists them.
+        If the names are ambiguous; the message lists them.
     """
     _check_names(table)
     positions_of_role: dict[str, list[int]] = {}

@@ -136,7 +136,7 @@ _NUMBER_CODES = (  # the first code that has all numbers of the column is used
 
 
 def is_person(name: str) -> bool:
-    """Whether the name of a column says that it contains people: judge, user_id, "Taster ID".
+    """Whether the name of a column suggests that it contains people: judge, user_id, "Taster ID".
 
     Examples
     --------
@@ -158,7 +158,7 @@ _OUTCOME_OF_WORD = {
 
 
 def outcomes_of_words(words: Sequence[str]) -> list[int | None]:
-    """Return the outcome that each distinct word of a column stands for, None if unknown.
+    """Return the outcome that each distinct word of a column denotes, None if unknown.
 
     The meaning of a number depends on the other numbers: 1, 0, 0.5 are points of the first side; in
     -1, 0, 1 and in 0, 1, 2 the zero is a tie. A column of zeros alone has no meaning. The meaning

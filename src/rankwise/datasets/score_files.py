@@ -143,8 +143,8 @@ def write_table_with_scores(
     Parameters
     ----------
     source : str or path
-        CSV, TSV, Parquet, Feather or JSON file. The rows of a text are copied as they are spelled,
-        including quotation marks, without blank lines; other formats keep their columns and types.
+        CSV, TSV, Parquet, Feather or JSON file. The rows of a text are copied unchanged, including
+        quotation marks, without blank lines; other formats keep their columns and types.
     path : str or path
         File of the same format, written completely or not at all; it may be `source`. The suffixes
         ``.gz``, ``.bz2``, ``.xz`` and ``.zst`` compress.

@@ -116,8 +116,8 @@ class TrecRun(NamedTuple):
         if a metric such as "judged@10" is requested, too. Relevant documents that the run lacks
         come last in their query, with a score below all others of the run: they belong to the
         ideal order of NDCG, and to all relevant documents of recall. So NDCG, precision, recall
-        and reciprocal rank equal those of trec_eval, as long as the cut-off is no larger than the
-        lists. Negative grades count as 0. Queries of the run without judgments are left out. A
+        and reciprocal rank equal the values of trec_eval if the cut-off is at most the length of
+        the lists. Negative grades count as 0. Queries of the run without judgments are left out. A
         UserWarning reports how many queries are missing in the run, and how many have no judgments.
 
         Parameters
@@ -311,7 +311,7 @@ def read_qrels(path: PathLike) -> TrecRun:
     Returns
     -------
     TrecRun
-        Its `score` is NaN. Grades are those of the file; `TrecRun.judged_by` and
+        Its `score` is NaN. Grades are read unchanged; `TrecRun.judged_by` and
         `rankwise.metrics.evaluate_runs` treat negative grades as trec_eval does.
 
     Raises

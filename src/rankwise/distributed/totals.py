@@ -80,7 +80,7 @@ def add_batches(
 
 
 def _stack_columns(columns: Sequence[AnyArray]) -> AnyArray:
-    """A matrix of these columns, one after the other in memory, which takes the fewest copies."""
+    """A matrix of these columns, stored by columns, which requires the fewest copies."""
     n_rows = len(columns[0])
     n_columns = len(columns)
     common_dtype = np.result_type(*columns)

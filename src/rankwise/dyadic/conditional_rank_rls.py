@@ -106,7 +106,7 @@ class ConditionalRankRLS(RankerMixin, BaseEstimator):
     feature_names_ : list
         Names of the features of the rows and of the columns, None for features without names.
     n_pairs_, n_iter_, n_features_in_
-        As in `RankRLS`; the features are those of the rows.
+        As in `RankRLS`; the features are the row features.
 
     Examples
     --------
@@ -251,7 +251,7 @@ class ConditionalRankRLS(RankerMixin, BaseEstimator):
     def _read_new_items(
         self, rows: MatrixLike, columns: MatrixLike | None
     ) -> tuple[TableItems, TableItems]:
-        """The checked rows and columns of a prediction; None stands for the training columns."""
+        """The checked rows and columns of a prediction; None is the training columns."""
         row_names, column_names = self.feature_names_
         expected_rows = ExpectedFeatures(self.n_features_in_, row_names)
         row_items = TableItems.read("rows", self._make_row_kernel(), rows, expected_rows)

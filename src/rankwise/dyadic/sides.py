@@ -173,7 +173,7 @@ class FeatureSide(DecomposedSide):
         return self.matrix[new_items]
 
     def precondition(self, weight: Array) -> PreconditionedSide:
-        """Features with diagonal ``Rᵀ H R``; features that are too large stay as they are."""
+        """Features with diagonal ``Rᵀ H R``; features that are too large are returned unchanged."""
         # Transform the features X to R, with the same kernel X Xᵀ = R Rᵀ, for which Rᵀ H R is
         # diagonal: features that are orthogonal with the weights H = diag(weight) of the items.
         if not self.is_decomposed:  # too large: keep the features, and only this diagonal
@@ -339,7 +339,7 @@ class KernelSide(DecomposedSide):
 
     @cached_property
     def spectrum(self) -> Spectrum:
-        """Eigenvalues and vectors of the kernel matrix, without those that are zero."""
+        """Nonzero eigenvalues of the kernel matrix, and their vectors."""
         spectrum = find_spectrum(self.matrix, is_kernel=True, centered=self.is_centered)
         n_items = len(spectrum.vectors)
         # drop directions whose eigenvalue is zero, up to rounding

@@ -216,7 +216,7 @@ class DyadicProblem:
         row_eigenvalues = self.rows.spectrum.eigenvalues
         column_eigenvalues = self.decomposed_columns.spectrum.eigenvalues
         largest_column_eigenvalue = np.abs(column_eigenvalues).max(initial=0.0)
-        # Features of the new rows whose weights are those of the eigenvectors of the row kernel
+        # Features of the new rows that belong to the weights of the eigenvectors of the row kernel
         new_row_features = np.asarray(new_row_basis_values @ self.rows.vectors_to_basis_weights)
 
         held_out = np.empty((len(alphas), len(new_row_features), n_columns))
@@ -347,7 +347,7 @@ class DyadicProblem:
     def _ridge_penalties(
         self, alphas: Array, n_rows: int | None = None, n_columns: int | None = None
     ) -> Array:
-        """ρ of a table with these numbers of rows and columns, by default those of the table."""
+        """ρ of a table with these numbers of rows and columns, by default of this table."""
         if n_rows is None:
             n_rows = self.loss.shape[0]
         if n_columns is None:

@@ -145,7 +145,7 @@ class PreferenceGraph(ABC):
         Returns
         -------
         bool
-            True if the graph has what the metric needs.
+            True if the graph has the data that the metric requires.
         """
         return self.has_relevance or name in PREFERENCE_METRICS
 

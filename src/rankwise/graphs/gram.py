@@ -61,8 +61,8 @@ def nested_scatter(
     >>> nested_scatter(R, [rows, parents], target)[0]  # 14 + 5 · (2 · 2² + 2 · 2²)
     array([[94.]])
     """
-    # scatter of the rows around the means of their parents, of these around the means of their own
-    # parents, and so on, each weighted; and the moment Rᵀ target
+    # weighted scatter of the rows around the means of their parents, of the parents around the
+    # means of their parents, and so on; and the moment Rᵀ target
     innermost_partition, *outer_partitions = partitions
     rows = _WeightedRows(R, innermost_partition, target, row_weight)
     gram, moment, means = _scatter_of_rows(rows)

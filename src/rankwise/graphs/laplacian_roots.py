@@ -63,7 +63,7 @@ class LevelRoot(GraphRoot):
     magnitude and sign costs only scales these, so its root N scales them by square roots: O(m).
 
     With weights w it is ``F = D^½ N``, D = diag(w), since L is ``D^½ N² D^½``. The components are
-    then those of a vector ``v = √w ∘ x``: what is a constant of x is a multiple of √w, and a mean
+    then the components of a vector ``v = √w ∘ x``: a constant of x is a multiple of √w, and a mean
     of x is ``Σ √w v / Σ w``. For a clique, ``N = √s (I − uuᵀ)`` with s = Σ w and u = √(w/s).
     Items of weight 0 have zero rows.
     """

@@ -240,7 +240,7 @@ class SurvivalRoot(GraphRoot):
 
 
 class WhitenedBlock(NamedTuple):
-    """Rows of R, as they are, and as rows of ``Fᵀ R``."""
+    """Rows of R, and the corresponding rows of ``Fᵀ R``."""
 
     items: Indices
     features: Array

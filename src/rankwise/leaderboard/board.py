@@ -371,8 +371,8 @@ class Leaderboard(RankedBoard):
         a, b : str or int
             Labels of two items of one component.
         by : {"judge", "cluster", "group"} or array-like of shape (n_comparisons,), optional
-            Remove whole blocks of comparisons: those of a judge, cluster or group of the data, or
-            those with the same label, such as a prompt.
+            Remove whole blocks of comparisons: all comparisons of a judge, cluster or group of the
+            data, or all comparisons with the same label, such as a prompt.
 
         Returns
         -------
@@ -518,8 +518,8 @@ class Leaderboard(RankedBoard):
     ) -> Forecast:
         """Predict the probabilities of win, draw and loss of games.
 
-        Probabilities are those of the model. Least squares has none: a curve is fitted to the
-        margins of comparisons that were left out one at a time.
+        The probabilities come from the model. Least squares has no probabilities: a curve is fitted
+        to the margins of comparisons that were left out one at a time.
 
         Parameters
         ----------

@@ -365,7 +365,7 @@ def log_losses(probabilities: Array, outcome: Array) -> Array:
 
 
 def base_rates(before: PairData, n: int) -> Array:
-    """Shares of win, draw and loss; those of win and loss are equal if sides have no meaning."""
+    """Shares of win, draw and loss; win and loss have equal shares if sides have no meaning."""
     outcome = np.sign(before.outcome)
     win = np.mean(outcome == 1)
     draw = np.mean(outcome == 0)

@@ -71,7 +71,7 @@ class PaddedRankings(NamedTuple):
         # Σ over the block of each position, at all its positions; items of a block share a place
         if self.is_block_start.all():  # each block has one item
             return values
-        running_sums = values.copy()  # begin anew at each block
+        running_sums = values.copy()  # restarted at each block
         for position in range(1, len(values)):
             continues_block = 1 - self.is_block_start[position]
             running_sums[position] += continues_block * running_sums[position - 1]

@@ -81,7 +81,7 @@ def partial_out(gram: Array, moment: Array, n_nuisance: int) -> tuple[Array, Arr
     reduced_gram = gram[features, features] - gram[features, nuisance] @ coefficients
     reduced_moment = moment[features] - coefficients.T @ moment[nuisance]
 
-    # what is only rounding becomes zero
+    # set rounding errors to zero
     terms = np.abs(moment[features]) + np.abs(coefficients.T) @ np.abs(moment[nuisance])
     reduced_moment[np.abs(reduced_moment) <= CANCELLATION_TOLERANCE * terms] = 0.0
     squared_norms = gram[features, features].diagonal()
@@ -223,7 +223,7 @@ class ProfileLoss(PairwiseLoss):
     """
 
     def __init__(self, loss: PairwiseLoss, Z: Array) -> None:
-        # loss(f + Z γ) as a function of f: γ minimizes it, for each f anew
+        # loss(f + Z γ) as a function of f; γ minimizes it for each f
         super().__init__(loss.graph)
         self.loss = loss
         self.Z = Z  # nuisance columns

@@ -12,7 +12,7 @@ from rankwise.metrics.metric import Metric, nanmean_by_group
 from rankwise.metrics.ranking import GroupedTargets, Ranking
 from rankwise.metrics.registry import MetricName, get_metric
 
-#: Rows of several candidates that are ranked together. Each block sorts y anew, so it is short.
+#: Rows of several candidates that are ranked together. Blocks are short: each sorts y again.
 STACKED_ROWS = 2**13
 
 

@@ -271,7 +271,7 @@ class Metric:
     def fill_undefined(
         self, by_group: GroupValues, undefined: str, targets: GroupedTargets | SurvivalTargets
     ) -> Array:
-        """Return the values with NaN replaced as ``undefined`` says, or raise.
+        """Return the values with NaN replaced according to ``undefined``, or raise.
 
         Parameters
         ----------
@@ -363,7 +363,7 @@ def group_metric(
     needs : str, default="nothing"
         What a group must contain for the metric to be defined.
     short : str, default=""
-        Display name of the value of one group; empty takes the title.
+        Display name of the value of one group; the title if empty.
     **properties
         Other attributes of `Metric`.
     """

@@ -57,7 +57,7 @@ def disagreement_error(
     tied_scores : {"half", "wrong"}, default="half"
         Whether a pair with equal scores counts as half an error or, as in eq. 1, as an error.
     tied_y : {"skip", "half"}, default="skip"
-        Whether a pair with equal y is ignored or counts as half an error, whatever its scores.
+        Whether a pair with equal y is ignored, or counts as half an error for any scores.
         With "half" the error is (1 - Kendall's tau a) / 2.
     average : {"groups", "pairs"}, default="groups"
         Mean over groups, or over all pairs of all groups.
@@ -136,7 +136,7 @@ def concordance(
         training data. A pair is weighted by the inverse squared probability that its earlier event
         was not censored: Uno's C, which does not depend on the distribution of the censoring.
     tau : float, default=None
-        Pairs whose earlier event is at this time or later do not count.
+        Pairs whose earlier event is at this time or later are dropped.
 
     References
     ----------

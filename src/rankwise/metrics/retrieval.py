@@ -763,7 +763,7 @@ def _probability_of_stopping(probability_if_reached: Array) -> Array:
     >>> _probability_of_stopping(np.array([[0.5, 0.5, 1.0]]))
     array([[0.5 , 0.25, 0.25]])
     """
-    # Cascade: a user at a place stops there with this probability, or goes on to the next place.
+    # Cascade: a user at a place stops there with this probability, or continues to the next place.
     # Rows are lists, columns are places
     probability_of_passing = np.cumprod(1.0 - probability_if_reached, axis=1)
     first_is_reached = np.ones((len(probability_if_reached), 1))

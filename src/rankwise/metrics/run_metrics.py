@@ -201,7 +201,7 @@ def rank_biased_precision(
     """Sum of (1 − p) p^(rank − 1) over the relevant documents (Moffat and Zobel, 2008)."""
     is_relevant = judged.is_relevant(min_relevant_grade)[:k]
     places = np.arange(len(is_relevant))
-    view_probability = persistence**places  # of a user who goes on with this probability
+    view_probability = persistence**places  # of a user who continues with this probability
     weights = (1.0 - persistence) * view_probability
     return float(weights[is_relevant].sum())
 

@@ -122,7 +122,7 @@ class Bounds:
         return self.n_unjudged_by_run[-1]
 
     def interval(self, confidence: float = DEFAULT_CONFIDENCE) -> tuple[float, float]:
-        """Return an interval for the mean over a population of queries, whatever the grades are.
+        """Return an interval for the mean over a population of queries, valid for any grades.
 
         Parameters
         ----------

@@ -222,7 +222,7 @@ class CrossValidationResult:
         fixed : dict
             Values of the other parameters.
         """
-        # Of the candidates only those that differ from the best one in the first parameter alone
+        # Select the candidates that differ from the best one in the first parameter only
         best = self.best(metric)
         first_parameter = next(iter(self.candidates.axes))
         line = self.candidates.line_through(best, first_parameter)
@@ -274,7 +274,7 @@ def cross_validate_candidates(
         As in `RankRLSCV`. "auto" holds out one group at a time, or uses five folds if each needs a
         refit.
     candidates : mapping from str to array-like or None, default=None
-        Values of "alpha", of "nu" (CoRankRLS) or of "n_basis" (RankingPursuit). None stands for
+        Values of "alpha", of "nu" (CoRankRLS) or of "n_basis" (RankingPursuit). None selects
         default values; a parameter that is not in the mapping keeps the value of the estimator.
         Without a mapping all parameters have default values.
     sample_weight : array-like of shape (n_items,), default=None

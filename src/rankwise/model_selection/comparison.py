@@ -549,7 +549,7 @@ def _groups_needed(error: MeanError, n_groups: int, settings: ComparisonSettings
 
 
 def difference_without_rounding(values_a: Array, values_b: Array, largest_value: float) -> Array:
-    """Return differences; those that only rounding errors cause become 0."""
+    """Return differences; differences caused by rounding errors become 0."""
     # Values that are equal in 12 digits of the largest value have the difference 0
     difference = values_a - values_b
     is_rounding = np.round(difference / largest_value, 12) == 0.0

@@ -74,10 +74,10 @@ def grid_search(
     data : sequence
         Arguments of its ``hold_out_task``: the items and the training target.
     candidates : mapping from str to array-like or None
-        Values of the parameters that one task evaluates together, such as alpha; None stands for
+        Values of the parameters that one task evaluates together, such as alpha; None selects
         default values. The first one is the axis of the curves in ``cv_results``.
     parameter_lists : mapping from str to value or list, default=None
-        Further parameters, such as those of the kernel. A list of values is searched; each
+        Further parameters, such as kernel parameters. A list of values is searched; each
         combination is a task.
     cv, scoring
         As in `RankRLSCV`.

@@ -115,7 +115,7 @@ class CandidateTask(ABC):
     def candidates(self, **values: ArrayLike | None) -> CandidateGrid:
         """All combinations of the values of the parameters.
 
-        None stands for default values; a parameter that is not passed has the value of the learner.
+        None selects default values; a parameter that is not passed has the value of the learner.
 
         Parameters
         ----------

@@ -77,7 +77,7 @@ RELATIVE_ROUNDING = 1e-12  # share of a sum below which a difference is rounding
 
 COPIES = 4  # of the features: dense, weighted, and both times the eigenvectors
 
-SHORT_FOLD = 64  # items; systems of such folds are small, whatever the number of features
+SHORT_FOLD = 64  # items; systems of such folds are small for any number of features
 
 
 class HoldOutUnits(NamedTuple):
@@ -220,7 +220,7 @@ class Shortcut(ABC):
             weights[:, unit_numbers] = weights_of_units.transpose(1, 0, 2, 3)
         if models.rotation is None:
             return weights
-        # The models are of the features times the rotation Q, so those of the features are Q w
+        # The weights w belong to the features times Q; the features have the weights Q w
         return np.asarray((models.rotation @ weights.reshape(n_columns, -1)).reshape(weights.shape))
 
 

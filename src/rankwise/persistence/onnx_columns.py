@@ -172,7 +172,7 @@ def _add_category_codes(
 ) -> Tensor:
     """Number of the feature of each cell's value, `NO_CODE` for none.
 
-    With further codes, missing values and rare values have a code after those of the categories.
+    With further codes, missing values and rare values have codes after the codes of the categories.
     """
     code_of_value = {value: code for code, value in enumerate(column.categories)}
     code_of_missing = NO_CODE

@@ -223,7 +223,7 @@ def from_json(node: Json, arrays: Arrays) -> object:
         raise ValueError("an integer has more than 64 bits")
     if not isinstance(node, dict):
         return node
-    kind, content = next(iter(node.items()))  # the first key says what the value is
+    kind, content = next(iter(node.items()))  # the first key is the kind of the value
     if kind == "is":
         return _object_from_json(json_text(content), node, arrays)
     if kind == "sparse":

@@ -209,7 +209,7 @@ def _make_curves(search: BaseSearch) -> list[Curve]:
     # The chosen value of the parameter on the horizontal axis, one for each output
     best_value = np.asarray(search.best_params_[chosen.parameter], dtype=np.float64)
     has_outputs = chosen.by_group.ndim == 3  # (n_groups, n_values, n_outputs)
-    if has_outputs:  # a curve for each output, with a best value of its own
+    if has_outputs:  # a curve for each output, each with its best value
         n_outputs = chosen.by_group.shape[2]
         curves = []
         for output, value in enumerate(np.broadcast_to(best_value, n_outputs)):
@@ -242,7 +242,7 @@ def _make_curve(
 ) -> Curve:
     """Average the values over the groups, and sort the curve by x.
 
-    Without `error` the standard errors are those of means over independent groups.
+    Without `error`, standard errors of means over independent groups are computed.
     """
     if error is None:
         error = standard_error(by_group)

@@ -434,7 +434,7 @@ def _date_column(column: ColumnInfo, cells: AnyArray, date_format: str) -> Colum
 
 
 def _category_column(column: ColumnInfo, cells: AnyArray, *, is_requested: bool) -> ColumnInfo:
-    """A category; of many values, those that occur once share one feature.
+    """A category; if it has many values, the values that occur once share one feature.
 
     Unless the category is requested, a column whose values hardly repeat is an identifier.
     """

@@ -43,7 +43,7 @@ _has_warned_of_one_list = False
 def refuse_other_keywords(fit: Fit) -> Fit:
     """Decorate `fit`: the TypeError for ``qid=``, ``group=`` or ``group_id=`` names ``groups=``.
 
-    The signature of `fit` stays as it is, because scikit-learn's metadata routing reads it.
+    The signature of `fit` is unchanged, because scikit-learn's metadata routing reads it.
     """
 
     @functools.wraps(fit)

@@ -114,11 +114,12 @@ class TableVectorizer(TransformerMixin, BaseEstimator):
 
     Notes
     -----
-    A column is an identifier if its name says so, if it counts the rows, if it has whole numbers of
-    16 digits or more, or single words that hardly repeat. A column with the name of an identifier
-    but more than 20 rows for each value is a category. A column counts the rows if its numbers
-    rise from row to row and at least every second number of its range occurs; if rows were removed
-    from the table, pass `row_numbers` to `fit`. All columns of an array are used as numbers.
+    A column is an identifier if it has the name of one, if it counts the rows, if it has whole
+    numbers of 16 digits or more, or single words that hardly repeat. A column with the name of an
+    identifier but more than 20 rows for each value is a category. A column counts the rows if its
+    numbers rise from row to row and at least every second number of its range occurs; if rows were
+    removed from the table, pass `row_numbers` to `fit`. All columns of an array are used as
+    numbers.
 
     Examples
     --------
@@ -477,8 +478,8 @@ class _FeatureBlocks:
 
     def add_category(self, column: ColumnInfo, codes: Indices) -> None:
         """Add the one-hot encoding of a category, and its codes for trees."""
-        # indicators are dense for few categories, and sparse for many ("wide"); a learner may take
-        # those of three or more categories sparse, too
+        # indicators are dense for few categories, and sparse for many ("wide"); indicators of three
+        # or more categories are also available as sparse columns
         n_features = n_category_features(column)
         if n_features <= MAX_CODES:  # codes for trees
             codes_or_nan = np.where(codes < 0, np.nan, codes)

@@ -30,7 +30,8 @@ def validate_X(
     reset : bool
         Whether these are the items of a fit.
     **options
-        Of scikit-learn's `check_array`. The tags of the estimator say whether X may be sparse.
+        Options of scikit-learn's `check_array`. The tags of the estimator determine whether X may
+        be sparse.
     """
     reject_dtype("X", X)
     if not reset:

@@ -266,7 +266,7 @@ class BatchSums:
         for name, n_removed in n_removed_by_group.items():
             n_rows = n_rows_by_group.get(name)  # None if no row of it was added
             is_whole_group = n_removed == n_rows
-            if is_whole_group:  # all its pairs are among those of `other`, subtracted below
+            if is_whole_group:  # its pairs are subtracted below
                 continue
             group = self._open_groups.get(name)
             removed = other._open_groups.get(name)

@@ -89,7 +89,7 @@ class CoRankRLS(HoldOutMixin, RankerMixin, BaseEstimator):
         the kernel of the parameters below. A list specifies columns, kernel and basis of each view.
     view_weights : array-like of shape (n_views,), optional
         Weights of the views in the prediction, such as one minus their held-out errors, 0 or
-        larger. None takes the mean of the views.
+        larger. None is the unweighted mean of the views.
     n_basis : int, default=100
         Number of basis items of a view without its own `n_basis`; fewer if there are not enough
         items. A linear `View` without a basis uses its columns.

@@ -90,7 +90,8 @@ class Summary:
     parameters : dict
         Parameters that were selected, or set.
     metric, held_out_by : str or None
-        Metric that selected the parameters, and what was held out; None without a selection.
+        Metric that selected the parameters, and the cross-validation scheme; None without a
+        selection.
     held_out_score : float or None
         The metric of the selected parameters on held-out data.
     held_out_error : float or None
@@ -185,7 +186,7 @@ class Summary:
 
 
 def _short(value: object) -> str:
-    """A number with four digits; other values, such as those of several outputs, as text."""
+    """A number with four digits; other values, such as arrays, as text."""
     if isinstance(value, float):
         return f"{value:.4g}"
     return str(value)

@@ -111,8 +111,8 @@ class Bundle:
         Returns
         -------
         bound : float
-            A lower bound of the objective, less the allowance for rounding. It is valid whatever
-            the accuracy of the solution.
+            A lower bound of the objective, less the allowance for rounding. It is valid for any
+            accuracy of the solution.
         w : ndarray of shape (n_features,)
             The minimizer of the mixture of planes plus the regularizer.
         """

@@ -182,7 +182,7 @@ class Jackknife:
         if not (first.dtype.kind in "iu" and second.dtype.kind in "iu"):
             raise ValueError(f"i and j are row numbers of X; got {first.dtype} and {second.dtype}.")
         if groups is None or not needs_groups(self.model):
-            # items are scored one by one, so only those of the pairs are needed
+            # items are scored independently, so only the items of the pairs are scored
             rows_of_pairs, positions = np.unique(np.stack([first, second]), return_inverse=True)
             first, second = positions.reshape(2, -1)
             X = take_rows(X, rows_of_pairs)
@@ -512,7 +512,7 @@ def _rescale_members_to_model(
     members: list[BaseEstimator], model: BaseEstimator, X: MatrixLike, groups: ArrayLike | None
 ) -> None:
     """Rescale members whose scale is arbitrary (AutoRanker) to that of the model of all data."""
-    # Scores of members can be compared with those of the model only if they have the same scale
+    # Scores of members and of the model can be compared only on the same scale
     has_arbitrary_scale = hasattr(final_estimator(model), "rescale")
     if not has_arbitrary_scale:
         return

@@ -164,9 +164,10 @@ def jackknife_covariance(
     0.999. A few comparisons that agree by chance would look exact, too; the noise of comparisons of
     items with few data is therefore at least the mean.
 
-    A prior shrinks ratings by λ, and what they lack is unknown, too: u has the variance σ²/λ, with
-    σ² the mean noise, and V has the additional term ``λ σ² A⁻¹ P A⁻¹``, with P = 1 for regularized
-    unknowns. If all noise is equal, the two terms add up to σ² A⁻¹, the posterior covariance.
+    A prior shrinks ratings by λ, and the resulting bias is uncertain, too: u has the variance σ²/λ,
+    with σ² the mean noise, and V has the additional term ``λ σ² A⁻¹ P A⁻¹``, with P = 1 for
+    regularized unknowns. If all noise is equal, the two terms add up to σ² A⁻¹, the posterior
+    covariance.
     """
     system = leave_one_out.system
     # Units that are left out: comparisons, or clusters of them.
