@@ -39,6 +39,8 @@ def read_pairs(
 ) -> PairData:
     """Read a table of comparisons with one comparison per row.
 
+    Use it to load matches, votes or rankings for `rate` or as training data of a ranker.
+
     The first line of a text file contains the names of the columns. Names of columns match
     regardless of case.
 
@@ -157,6 +159,8 @@ def read_pairs(
 
 def pairs_from_frame(frame: Any, **columns: Unpack[PairColumns]) -> PairData:
     """Read comparisons from a data frame of pandas, polars or Arrow, or a dictionary of columns.
+
+    Use it for comparisons that are in memory; `read_pairs` reads files.
 
     Parameters
     ----------

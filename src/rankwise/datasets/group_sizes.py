@@ -125,6 +125,8 @@ def read_group_sizes(path: PathLike) -> NDArray[np.intp]:
 def groups_from_sizes(sizes: ArrayLike, n_items: int | None = None) -> Indices:
     """Convert group sizes, the format of LightGBM and XGBoost, to one label per row.
 
+    Use it to convert the `group` argument of LightGBM or XGBoost.
+
     Parameters
     ----------
     sizes : array-like of int

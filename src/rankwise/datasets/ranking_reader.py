@@ -75,6 +75,8 @@ def read_ranking(
 ) -> RankingData:
     r"""Read ranking data from a file; its format is recognized by the content.
 
+    Use it to load a table of items, with one item per row, from a file of any supported format.
+
     Parameters
     ----------
     path : str or path

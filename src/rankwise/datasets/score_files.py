@@ -140,6 +140,8 @@ def write_table_with_scores(
 ) -> None:
     r"""Write a copy of a table with the scores of its rows as last columns.
 
+    Use it to add predictions or ranks to a file without changing its other columns.
+
     Parameters
     ----------
     source : str or path

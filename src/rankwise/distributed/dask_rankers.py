@@ -216,6 +216,8 @@ def _score_frame(frame: Any, model: Any) -> Any:
 class RankRLS(LazyModel):
     """Regularized least-squares ranking on Dask collections.
 
+    Use it for data that are spread over a Dask cluster.
+
     It minimizes the objective of `rankwise.RankRLS` and has the same coefficients up to rounding.
     Each worker computes ``Rᵀ L R`` and ``Rᵀ d`` ([RankRLS09] equation 28) of the groups in its
     blocks. The sums are merged in a tree, and the client solves one p × p system.
@@ -389,6 +391,9 @@ def _totals_of_block(
 
 class RankSVM(LazyModel):
     """Ranking support vector machine on Dask collections, trained to a certified gap.
+
+    Use it for data that are spread over a Dask cluster if only the order of the scores is
+    meaningful.
 
     It minimizes the objective of `rankwise.RankSVM` with the same solver. The blocks stay on the
     workers, which compute loss and subgradient of their groups at each iterate, and the client sums

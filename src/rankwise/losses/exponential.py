@@ -20,6 +20,8 @@ MAX_LOG_LOSS = 100.0  # logarithm of the loss above which the loss is continued 
 class ExponentialLoss(StrictPairLoss):
     """``loss(f) = 1/W Σ_k ω_k exp(−(f_i − f_j))`` over strict preferences k = (i → j).
 
+    Use it in `RankSVM(loss="exponential")`.
+
     The loss of RankBoost (Freund, Iyer, Schapire and Singer, JMLR 4, 2003, equation 1). A wrongly
     ordered pair costs exponentially much, so the loss is sensitive to outliers.
 

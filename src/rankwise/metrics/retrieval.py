@@ -574,6 +574,8 @@ def judged(ranking: Ranking, *, k: int, tied_scores: str = "average") -> GroupVa
 def top_k(y_score: ArrayLike, groups: ArrayLike | None = None, *, k: int) -> Indices:
     """Return the rows of the k items with the highest scores of each group, best first.
 
+    Use it to list the best items of each group, for example as recommendations.
+
     Parameters
     ----------
     y_score : array-like of shape (m,)

@@ -153,6 +153,8 @@ def read_survival(
 def kaplan_meier(time: ArrayLike, event: ArrayLike) -> tuple[Array, Array]:
     """Estimate the share of items that survive each time, by Kaplan and Meier.
 
+    Use it to summarize right-censored times, also without a model.
+
     Parameters
     ----------
     time : array-like of shape (n_items,)
@@ -314,6 +316,8 @@ def concordance_difference(
     confidence: float = DEFAULT_CONFIDENCE,
 ) -> ConcordanceDifference:
     """Compare two models of survival times on the same items by a paired test.
+
+    Use it to test whether one survival model ranks better than another.
 
     The standard error is that of the jackknife: groups (hospitals) are left out in turn, or items
     if there is one list. Items of one group may be dependent; different groups must be independent.

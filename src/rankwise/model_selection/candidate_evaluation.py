@@ -259,6 +259,8 @@ def cross_validate_candidates(
 ) -> CrossValidationResult:
     """Evaluate every candidate on held-out data, exactly where the learner has a shortcut.
 
+    Use it to evaluate several metrics or parameters at once without fitting a search estimator.
+
     The search estimators select their parameters with this function, and ``rankwise cv`` prints its
     result.
 

@@ -32,6 +32,9 @@ def leave_group_out_predict(
 ) -> NDArray[np.float64]:
     """Predict the scores of each group by a model trained on all other groups.
 
+    Use it for held-out scores of all items, for example to compute a metric or as input of another
+    model.
+
     Exact for every cost, kernel and number of outputs ([RankRLS09] section 3.3): the scores equal
     the scores of the estimator refitted without the group. `cross_val_predict_groups` lists the
     models that need no refits.
@@ -83,6 +86,8 @@ def cross_val_predict_groups(
     sample_weight: ArrayLike | None = None,
 ) -> NDArray[np.float64]:
     """Predict the scores of each fold by a model trained on all other folds.
+
+    Use it for held-out scores with other folds than one group at a time.
 
     The scores equal the scores of refits. One decomposition is enough for folds that no pair
     crosses (whole groups, connected components of explicit preferences) and for folds of items of a

@@ -141,6 +141,8 @@ class RankingScorer:
 def make_ranking_scorer(metric: str | Metric, **options: Any) -> RankingScorer:
     """Make a scorer for GridSearchCV, cross_validate and similar functions from a ranking metric.
 
+    Use it to evaluate rankers of any library with scikit-learn's model selection.
+
     The scorer receives the groups and weights of the items inside y (`make_target`), or by
     metadata routing, where it requests them without ``set_score_request``. Errors are negated, so
     that larger is better.

@@ -64,6 +64,8 @@ class Curve(NamedTuple):
 class SearchCurveDisplay(Display):
     """Held-out score of a search, its standard error over the groups, and the chosen value.
 
+    Use it to check whether the range of the candidates was wide enough.
+
     Create it with `from_estimator`. The x axis is alpha, or the number of steps of
     `RankingPursuitCV`. Other searched parameters (kernel parameters, nu) give one line each.
 

@@ -77,6 +77,8 @@ class TableFeatures(NamedTuple):
 class TableVectorizer(TransformerMixin, BaseEstimator):
     """Turn the columns of a table into features: the first step of a Pipeline for a data frame.
 
+    Use it before a linear or kernel ranker if X is a data frame with text, dates or missing values.
+
     Missing numbers are replaced by the median, and a 0/1 indicator column marks missing values;
     words among numbers count as missing. Categories become one 0/1 column for each value, and one
     for missing values. In categories of more than 50 values, the values that occur once share one

@@ -210,6 +210,8 @@ def jackknife(
 ) -> Jackknife:
     """Standard errors of differences, scores and coefficients by leaving out each unit.
 
+    Use it for standard errors of coefficients and of differences of scores.
+
     With w the model of all data and w^(−u) the model without unit u, of U units,
 
         V = (U − 1)/U Σ_u (w^(−u) − w)(w^(−u) − w)ᵀ

@@ -201,6 +201,8 @@ class _NewtonStep(NamedTuple):
 def fit_posterior(graph: PairGraph, features: Array | None, prior: float) -> RatingPosterior:
     """Return the posterior of the ratings after comparisons, with a normal prior.
 
+    Use it with `next_pairs` to select comparisons, or for probabilities that account for few votes.
+
     With x = e_i − e_j, or a difference of features that are centered and have mean square 1,
 
         r = Φ A⁻¹ Φᵀ d,     C = σ² Φ A⁻¹ Φᵀ,     A = Φᵀ L Φ + prior · I
