@@ -290,7 +290,7 @@ def _column_to_array(column: Column) -> AnyArray:
         is_null = column.is_null().to_numpy()
         return np.where(is_null, np.nan, filled.astype(np.float64))
     array = column.to_numpy()
-    if has_nulls and array.dtype == object:  # use None; the NA of pandas equals nothing
+    if has_nulls and array.dtype == object:  # None instead of the NA of pandas
         array = array.copy()
         array[column.is_null().to_numpy()] = None
     return array

@@ -471,7 +471,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
             warn_of_long_list(self, n_items)
             groups = np.zeros(n_items, dtype=np.intp)
         member_scores = self._member_scores(views, groups)
-        if len(self.estimators_) == 1:  # nothing to make comparable
+        if len(self.estimators_) == 1:  # a single member is not scaled
             scores = np.asarray(self.weights_[0] * member_scores[:, 0])
         else:
             scaled = np.asarray(self.scaler_.transform(member_scores, groups))
@@ -574,7 +574,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
         self.estimators_ = fitted.rankers
         self.views_ = fitted.views
         self.weights_ = np.ones(n_rankers)  # their scores are scaled already
-        # columns of mean 0 and standard deviation 1, so that nothing is scaled
+        # columns of mean 0 and standard deviation 1, so that scores are not scaled
         standardized = np.repeat([[-1.0], [1.0]], n_rankers, axis=1)
         self.scaler_ = GroupScaler().fit(standardized)
         self.needs_groups_ = False
@@ -630,10 +630,10 @@ class AutoRanker(RankerMixin, BaseEstimator):
         self._fit_scaler(hold_out)
 
     def _fit_scaler(self, hold_out: HoldOut) -> None:
-        """Fit the scaler of the scores of the members; inside groups it learns nothing."""
+        """Fit the scaler of the scores of the members; a scaler inside groups has no statistics."""
         self.needs_groups_ = hold_out.data.groups is not None
         made_up_scores = np.zeros((2, len(self.estimators_)))
-        if self.needs_groups_:  # a scaler inside groups learns nothing
+        if self.needs_groups_:  # a scaler inside groups has no statistics
             self.scaler_ = GroupScaler().fit(made_up_scores, groups=[0, 0])
         elif len(self.estimators_) > 1:  # learn means and deviations from all items
             self.scaler_ = GroupScaler().fit(self._member_scores(hold_out.data.views, groups=None))

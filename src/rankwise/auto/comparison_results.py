@@ -15,7 +15,7 @@ from rankwise.auto.evaluated_member import note_of_trees
 from rankwise.metrics.shared_items import ComparisonMean, dyadic_robust_mean
 
 CHANCE_LOSS = float(np.log(2))
-LEAST_NOVEL = 200  # comparisons of two new items to report what an order explains there
+LEAST_NOVEL = 200  # comparisons of two new items, to report the share that an order explains
 N_EXAMPLES = 8
 
 ResultRow = dict[str, str | int | float]

@@ -81,7 +81,7 @@ def _expected_seconds_of_trees(hold_out: HoldOut) -> ExpectedSeconds:
 
 def first_tree_seconds(hold_out: HoldOut) -> float:
     """Expected time of the first trees; 0 for a sample, whose size is adapted to the time."""
-    if hold_out.is_sample:  # trees are then trained on as many items as there is time for
+    if hold_out.is_sample:  # the number of training items is then adapted to the time
         return 0.0
     _, n_columns = feature_shape(TREES, hold_out.data)
     return TREE_FOLDS * FIRST_TREE_SECONDS * n_columns * hold_out.graph.n_items

@@ -145,7 +145,7 @@ def n_knots(n_columns: int) -> int:
 
 
 def _adapt_to_data(entry: CandidateMember, data: TrainingData) -> CandidateMember:
-    """The entry without what has no effect on these data.
+    """The entry without options that have no effect on these data.
 
     Without groups, scaling in groups is replaced by standard scaling, and the exclusion of ties is
     dropped. Explicit preferences have their own cost. If categories have many values, or there is

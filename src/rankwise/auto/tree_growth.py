@@ -135,5 +135,5 @@ def lightgbm_or_none() -> Any:
     """LightGBM, or None if it is not installed."""
     try:
         return import_module("lightgbm")
-    except (ImportError, OSError):  # OSError: its library lacks that of OpenMP
+    except (ImportError, OSError):  # OSError: the OpenMP library is missing
         return None

@@ -17,7 +17,7 @@ Features: TypeAlias = "Array | csr_matrix | pa.Table"
 
 
 class RankingData(NamedTuple):
-    """Items to rank; ``X, y, groups = data[:3]`` unpacks what `fit` takes.
+    """Items to rank; ``X, y, groups = data[:3]`` unpacks the arguments of `fit`.
 
     Attributes
     ----------

@@ -17,7 +17,7 @@ from rankwise.validation import check_option
 
 RUN = ("query", "Q0", "document", "rank", "score", "tag")
 QRELS = ("query", "0", "document", "relevance")
-UNKNOWN = ""  # document of a query that the run lacks
+UNKNOWN = ""  # document of a query that is missing in the run
 MIN_UNKNOWN_DOCUMENTS = 100  # such documents, at least, above the relevant ones of the query
 
 
@@ -113,9 +113,9 @@ class TrecRun(NamedTuple):
         """Join the run with relevance judgments, for `rankwise.metrics.evaluate`.
 
         Relevance is NaN for documents without a judgment; `evaluate` counts them as not relevant
-        if a metric such as "judged@10" is requested, too. Relevant documents that the run lacks
-        come last in their query, with a score below all others of the run: they belong to the
-        ideal order of NDCG, and to all relevant documents of recall. So NDCG, precision, recall
+        if a metric such as "judged@10" is requested, too. Relevant documents that are missing in
+        the run come last in their query, with a score below all others of the run: they belong to
+        the ideal order of NDCG, and to all relevant documents of recall. So NDCG, precision, recall
         and reciprocal rank equal the values of trec_eval if the cut-off is at most the length of
         the lists. Negative grades count as 0. Queries of the run without judgments are left out. A
         UserWarning reports how many queries are missing in the run, and how many have no judgments.
@@ -134,7 +134,8 @@ class TrecRun(NamedTuple):
         Returns
         -------
         TrecRun
-            The rows of the run that belong to judged queries, then the documents it lacks.
+            The rows of the run that belong to judged queries, then the relevant documents that are
+            missing in the run.
 
         Examples
         --------
@@ -174,13 +175,14 @@ class TrecRun(NamedTuple):
         if missing_queries == "skip":
             evaluated_queries = judged_queries & run_queries
         elif missing_queries == "zero":
-            # Queries that the run lacks get documents without a name, which are not relevant, above
-            # the relevant ones and as many as in the longest list: metrics with a cut-off are 0.
+            # Queries that are missing in the run get documents without a name, which are not
+            # relevant, above the relevant ones and as many as in the longest list: metrics with a
+            # cut-off are 0.
             longest_list = _length_of_longest_list(self.query[has_judgments])
             n_unknown = max(MIN_UNKNOWN_DOCUMENTS, longest_list)
             for query in queries_not_in_run:
                 unknown_rows += [(query, UNKNOWN)] * n_unknown
-        # Relevant documents that the run lacks come last: they are in the ideal order of a metric.
+        # Missing relevant documents come last: they are part of the ideal order of a metric.
         relevant_rows_not_in_run = _relevant_rows(grade_of_row, evaluated_queries, set(run_rows))
 
         all_rows = [*run_rows, *unknown_rows, *relevant_rows_not_in_run]

@@ -573,9 +573,8 @@ class ConditionalRankRLSCV(BaseSearch):
 
     Use it in place of `ConditionalRankRLS` if alpha is not known.
 
-    Every alpha is evaluated on held-out rows, columns or both: hold out what will be new when the
-    model is used. The held-out scores are exact, and computed without refits if all cells are
-    known.
+    Every alpha is evaluated on held-out rows, columns or both; choose those that will be new in
+    predictions. The held-out scores are exact, and computed without refits if all cells are known.
 
     Parameters
     ----------

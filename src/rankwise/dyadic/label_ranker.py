@@ -301,7 +301,7 @@ class LabelRanker(KernelModel):
         # gaps_: in held-out data, how far the best label was below the top score
         is_in_set = in_best_set(scores.ravel(), instance_of_score, self.gaps_, level)
         set_sizes = is_in_set.reshape(scores.shape).sum(axis=1)
-        # A set has the labels of the highest scores, so its size is enough.
+        # A set contains the labels with the highest scores, so its size determines it.
         labels_best_first = self.predict_order(X)
         return [labels[:size] for labels, size in zip(labels_best_first, set_sizes, strict=True)]
 

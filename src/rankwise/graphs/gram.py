@@ -216,7 +216,7 @@ def _scatter_of_rows(rows: _WeightedRows) -> tuple[Array, Array, Array]:
     end, ``Σ w x xᵀ − Σ w n μ μᵀ``, which costs at most the three digits of `MAX_MEAN_SHARE`.
     Columns far from zero are shifted first, by the mean of a sample of rows; the means that are
     returned are shifted, too. If a column would lose more digits (it has one value for all rows of
-    a parent), a second pass adds up the squares of centered rows, where nothing cancels.
+    a parent), a second pass adds up the squares of centered rows, which do not cancel.
     """
     # shift columns far from zero to their mean: their squares would lose digits
     shift = shift_of_columns(rows.R)

@@ -114,7 +114,8 @@ class LevelRoot(GraphRoot):
         # Fᵀ K F = N K N, where N scales each item and adds a constant in each level: four terms
         level_of_item = self._levels.level_of_item
         scale = self._factors[0][level_of_item]
-        # what N adds to the columns of K in each level, and then to the rows of that
+        # constants that N adds to the columns of K in each level, and then to the rows of the
+        # result
         U = self._constants_of_levels(K, self._factors)  # (n_levels, n_items)
         C = self._constants_of_levels(np.ascontiguousarray(U.T), self._factors)
         # for items i and j of the levels c_i and c_j, N K N is K_ij scaled by the factors of both,

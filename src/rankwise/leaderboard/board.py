@@ -198,7 +198,7 @@ class Leaderboard(RankedBoard):
         """
         if self.parts is not None:  # intervals of the posterior do not leave out units
             return np.inf
-        # Units are what intervals leave out: comparisons, or clusters of them.
+        # Intervals leave out units: comparisons, or clusters of them.
         weights = self.comparisons.weight
         if self.inputs.clusters is None:
             return effective_number(weights)
@@ -427,7 +427,7 @@ class Leaderboard(RankedBoard):
             return {}
         if len(self) * len(model.counts.count) > MOST_FLIP_ENTRIES:
             return {}
-        # In each component, what reverses each ranked item and the next one.
+        # In each component, votes that reverse each ranked item and the next one.
         by_item: dict[Label, VotesToFlip] = {}
         for component in range(1, self.n_components + 1):
             rows = [row for row in self.rows if row.component == component]

@@ -378,7 +378,7 @@ def base_rates(before: PairData, n: int) -> Array:
 
 
 def compare_forecasts(outcome: Array, probabilities: dict[str, Array]) -> tuple[ForecastScore, ...]:
-    """Score each method; the differences are to the first one."""
+    """Score each method; differences are relative to the first method."""
     n = len(outcome)
     outcome_column = 1 - outcome.astype(np.intp)  # 0 for a win, 1 for a draw, 2 for a loss
     losses_of_first = None

@@ -102,8 +102,9 @@ class Priors(NamedTuple):
         leave_one_out : LeaveOneOut
             Least squares with these ratings.
         """
-        # A prior adds λ votes to each item. They count as far as the prior explains the ratings:
-        # the share of the explained variance in it plus σ²/λ, the variance that is not explained.
+        # A prior adds λ votes to each item, times the share of the variance of the ratings that it
+        # explains: explained variance / (explained variance + σ²/λ), with the unexplained variance
+        # σ²/λ.
         counts = leave_one_out.counts
         n_votes = counts.n_comparisons
         alpha = leave_one_out.ridge / counts.total_weight

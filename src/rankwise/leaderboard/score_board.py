@@ -419,7 +419,7 @@ class TaskLeaderboard(RankedBoard):
             i, j = j, i  # model i is above
         difference = float(self.ratings[i] - self.ratings[j])
 
-        # What the missing scores of one of the models must add, or lack, to close the difference.
+        # Excess of the missing scores of one of the models that closes the difference.
         shortfall_of_upper = missing_excess(self.model, i, difference)
         excess_of_lower = missing_excess(self.model, j, difference)
         return CellsToFlip(

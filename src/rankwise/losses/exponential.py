@@ -106,7 +106,7 @@ class ListedPairSums:
         self._winner = pairs.winner
         self._loser = pairs.loser
         self._n_items = pairs.graph.n_items
-        with np.errstate(divide="ignore"):  # log 0 = −∞: a pair of weight 0 adds nothing
+        with np.errstate(divide="ignore"):  # log 0 = −∞: a pair of weight 0 has no effect
             self._log_weight = np.log(pairs.weight / pairs.total_weight)
 
     def center(self, f: Array) -> Array:
@@ -163,7 +163,7 @@ class OrderedPairSums:
         loser_weight = weights_or_ones(pairs.item_weights, n_items)
         if pairs.can_lose is not None:
             loser_weight = np.where(pairs.can_lose, loser_weight, 0.0)
-        with np.errstate(divide="ignore"):  # log 0 = −∞: an item of weight 0 adds nothing
+        with np.errstate(divide="ignore"):  # log 0 = −∞: an item of weight 0 has no effect
             self._log_winner_weight = np.log(winner_weight / pairs.total_weight)[self._order]
             self._log_loser_weight = np.log(loser_weight)[self._order]
 

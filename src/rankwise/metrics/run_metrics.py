@@ -114,8 +114,8 @@ def ndcg(judged: JudgedList, k: int | None, gain: str) -> float:
 
 
 def discounted_gain(grades: Array, k: int | None, gain: str) -> float:
-    """Sum of gain / log2(1 + rank); NaN and negative grades gain nothing."""
-    # Unjudged documents (NaN) and negative grades gain nothing
+    """Sum of gain / log2(1 + rank); NaN and negative grades have no gain."""
+    # Unjudged documents (NaN) and negative grades have no gain
     gains = np.maximum(np.nan_to_num(grades[:k], nan=0.0), 0.0)
     if gain == "exponential":
         gains = 2.0**gains - 1.0

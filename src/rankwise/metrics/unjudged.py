@@ -221,9 +221,9 @@ def unjudged_bounds(
 ) -> Bounds:
     """Bound a metric of one run or of two over all grades of the unjudged documents.
 
-    Use it to see what an evaluation with incomplete judgments can conclude. The bounds are exact:
-    for both ends there are grades that attain them. They decide the order of two runs only while
-    about one document per query is unjudged; `judgments_to_flip` is more informative.
+    Use it to check which conclusions an evaluation with incomplete judgments supports. The bounds
+    are exact: for both ends there are grades that attain them. They decide the order of two runs
+    only while about one document per query is unjudged; `judgments_to_flip` is more informative.
 
     Parameters
     ----------

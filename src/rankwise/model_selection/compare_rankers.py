@@ -101,9 +101,9 @@ def compare(
     difference : float, optional
         Also report how many groups detect this difference with a power of 80%.
     greater_is_better : bool, optional
-        True if the values are scores such as NDCG, False if they are errors: it decides which
-        ranker wins a group, and nothing else. By default the `metric` decides; without one the
-        smaller value wins, as for errors, and the table contains a note about it.
+        True if the values are scores such as NDCG, False if they are errors. It only determines
+        which ranker wins a group. By default the `metric` decides; without one the smaller value
+        wins, as for errors, and the table contains a note about it.
     arm, group, score : str, optional
         Columns of a frame with one row per value: rankers, groups and values.
     seed, cluster : str, optional

@@ -258,8 +258,8 @@ class Comparison:
         Returns
         -------
         str
-            Difference, interval, p-value and test; over runs with ``unjudged="bounds"`` also what
-            unjudged documents can change.
+            Difference, interval, p-value and test; for runs with ``unjudged="bounds"`` also the
+            possible effect of unjudged documents.
         """
         return "\n".join(self._sentence_of_row(row) for row in self.rows)
 

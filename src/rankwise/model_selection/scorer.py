@@ -56,7 +56,7 @@ class RankingScorer:
     metric : Metric
         The metric.
     options : tuple of (str, value)
-        Options of the metric besides those in its name.
+        Options of the metric that are not part of its name.
 
     Examples
     --------

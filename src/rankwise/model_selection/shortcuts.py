@@ -435,7 +435,7 @@ def _is_right_side_zero_without(
 ) -> NDArray[np.bool_]:
     """For each unit: do the targets of the edges of other units cancel, up to rounding?"""
     # Right-hand side Xᵀ t of the normal equations, X: differences of features (n_edges, n_columns).
-    # If it is 0 without the edges of a unit, there is nothing to learn from the other edges
+    # If it is 0 without the edges of a unit, the other edges carry no preference
     right_side = differences.T @ target
     tolerance = RELATIVE_ROUNDING * (np.abs(differences).T @ np.abs(target))
     is_zero = np.zeros(len(edges_of_units), dtype=bool)
@@ -632,7 +632,7 @@ def item_spectrum(
 
 
 def check_pairs_remain(is_enough: bool) -> None:
-    """Raise a ValueError if a fold leaves nothing to train on."""
+    """Raise a ValueError if a fold leaves no training data."""
     if not is_enough:
         raise ValueError(
             "a fold leaves no pair to train on: the pairs are all in one group (or fold). Use "

@@ -1,4 +1,4 @@
-"""Columns of tables as ONNX operators: what `rankwise.TableVectorizer` computes."""
+"""Columns of tables as ONNX operators, equivalent to `rankwise.TableVectorizer`."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.collections import PolyCollection
     from matplotlib.lines import Line2D
 
-AVERAGE_OF = {  # what the points of a curve average, by the scheme of cross-validation
+AVERAGE_OF = {  # units over which a point of a curve is averaged, by cross-validation scheme
     "leave-group-out": "mean over groups",
     "leave-pair-out": "all pairs",
     "folds of groups": "mean over groups",

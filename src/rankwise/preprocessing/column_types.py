@@ -110,7 +110,7 @@ _REASON_TEXTS = {
     }
 )
 class ColumnInfo(NamedTuple):
-    """Use of a column, and what `fit` has stored of its training data.
+    """Use of a column, and the statistics of its training data.
 
     Attributes
     ----------

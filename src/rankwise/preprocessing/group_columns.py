@@ -119,7 +119,7 @@ def without_group_columns(estimator: BaseEstimator, X: MatrixLike) -> MatrixLike
 
 
 def without_columns(X: MatrixLike, names: list[str]) -> MatrixLike:
-    """A data frame without these columns, as far as it has them; other X unchanged."""
+    """A data frame without these columns, which may be missing; other X unchanged."""
     if not names:
         return X
     frame = narwhals_frame(X)

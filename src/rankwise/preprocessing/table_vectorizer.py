@@ -83,11 +83,11 @@ class TableVectorizer(TransformerMixin, BaseEstimator):
     words among numbers count as missing. Categories become one 0/1 column for each value, and one
     for missing values. In categories of more than 50 values, the values that occur once share one
     column, which is also used for new values; in other categories new values are 0 in all columns.
-    Dates become year, month, weekday, days since 1970 and hour, as far as these vary. Texts become
-    the TF-IDF weights of their 2,000 most frequent words; texts that repeat are also a category.
-    Vectors (lists of one length) become their numbers, and words with an order (`order`) their
-    rank. Identifiers, row counters, and columns without values are dropped. `facts_` records the
-    use of each column and the reason.
+    Dates become year, month, weekday, days since 1970 and hour; constant parts are dropped. Texts
+    become the TF-IDF weights of their 2,000 most frequent words; texts that repeat are also a
+    category. Vectors (lists of one length) become their numbers, and words with an order (`order`)
+    their rank. Identifiers, row counters, and columns without values are dropped. `facts_` records
+    the use of each column and the reason.
 
     Parameters
     ----------

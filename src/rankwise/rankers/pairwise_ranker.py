@@ -262,7 +262,7 @@ class PairwiseRanker(PathModel):
         self._store_coefficients(task.features.coefficients(solution.w[:, None]))
 
     def _weights_of_last_fit(self, features: SolverInput) -> Array | None:
-        """Weights of the last fit, for a warm start, if they belong to as many features."""
+        """Weights of the last fit, for a warm start, if the number of features is the same."""
         n_items, n_features = features.matrix.shape
         if self.make_kernel().is_linear:
             coef: Array | None = vars(self).get("coef_")

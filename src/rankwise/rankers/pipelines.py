@@ -72,7 +72,7 @@ def fit_ranker(
 
 
 def is_passthrough(step: object) -> bool:
-    """Whether a step of a Pipeline does nothing."""
+    """Whether a step of a Pipeline has no effect."""
     return step is None or (isinstance(step, str) and step == "passthrough")
 
 

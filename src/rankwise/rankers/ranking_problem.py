@@ -106,7 +106,7 @@ def nuisance_columns(target: TrainingTarget, graph: PreferenceGraph) -> Array | 
 
 
 def warn_explained() -> None:
-    """Warn that the nuisance columns leave nothing to learn."""
+    """Warn that the nuisance columns explain all preferences."""
     warn_user(
         "the nuisance columns explain every column of X or all preferences: nothing is left to "
         "learn, and the scores of the model are meaningless."

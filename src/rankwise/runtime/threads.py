@@ -90,7 +90,7 @@ def limit_threads(n_threads: int) -> Iterator[None]:
     """Context manager that limits BLAS and OpenMP to at most `n_threads` threads.
 
     The limit holds for this Python thread and, since BLAS has one limit for the process, for all
-    other Python threads that use BLAS. Entering takes ten microseconds, and almost nothing inside
+    other Python threads that use BLAS. Entering takes ten microseconds, and much less inside
     another context of the same number.
     """
     limit_of_caller = getattr(_thread_local, "limit", None)  # of an enclosing limit_threads

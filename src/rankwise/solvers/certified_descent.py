@@ -30,7 +30,7 @@ MAX_SCORE_UPDATES = 16  # then scores are computed from the weights again: round
 CURVED_SHARE = 0.15  # assumed share of the pairs that contribute to the Hessian
 LBFGS_MEMORY = 30  # steps that L-BFGS stores
 MIN_COSINE = 1e-12  # of the angle between such a step and the change of the gradient
-PATIENCE = 10  # iterations without sufficient progress before bundle steps take over
+PATIENCE = 10  # iterations without sufficient progress before bundle steps start
 LOOK_AHEAD = 0.1  # a bundle step adds a second plane, this share of the way to the bundle's minimum
 MAX_HESSIAN_PRODUCTS = 50  # of conjugate gradients in one Newton step
 MAX_TRIALS = 30  # of one line search
@@ -108,7 +108,7 @@ def line_search(objective: Objective, start: Iterate, direction: Array) -> Itera
 
 @dataclass
 class Solution:
-    """The best point of a search so far, and how far it is from the minimum at most.
+    """The best point of a search so far, and an upper bound of its distance to the minimum.
 
     Attributes
     ----------
@@ -163,7 +163,7 @@ class Solution:
         self.history.append((self.objective, self.bound))
 
     def finished(self, tol: float, max_iter: int) -> bool:
-        """Whether the search is to stop; sets `end` if so."""
+        """Whether the search must stop; sets `end` if so."""
         # set `end` to the reason to stop, if there is one
         recent = self.history[-1 - STALLED_ITERATIONS :]
         is_unchanged = len(recent) > STALLED_ITERATIONS and recent[-1] == recent[0]
@@ -559,7 +559,7 @@ def _solve_on_sample(
 
 
 def _replace_zero(solution: Solution, objective: Objective, tol: float) -> Solution:
-    """Replace zero weights, which order nothing, by nearby weights of about the same objective.
+    """Replace zero weights, which do not rank, by nearby weights of about the same objective.
 
     With a large α zero is within the tolerance. The minimizer of the bundle takes its place if the
     gap stays within the tolerance.

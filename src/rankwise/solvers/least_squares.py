@@ -125,7 +125,7 @@ def conjugate_gradients(
 
 
 def binary_scale(t: Array) -> Array:
-    """A power of two near the largest entry of each column: dividing by it rounds nothing."""
+    """A power of two near the largest entry of each column, by which division is exact."""
     largest = np.abs(t).max(axis=0, initial=0.0)
     _, exponent = np.frexp(largest)  # largest is at least 2^(exponent − 1)
     return np.asarray(np.ldexp(1.0, exponent - 1))

@@ -36,7 +36,8 @@ PAIR_ROUNDING = 16.0  # rounding error of a pair's numerator, in units of ε √
 
 
 class Spectrum(NamedTuple):
-    """``K = V diag(eigenvalues) Vᵀ`` with orthonormal columns, as many as K has rank or rows.
+    """``K = V diag(eigenvalues) Vᵀ`` with orthonormal columns; their number is the rank of K or its
+    rows.
 
     Attributes
     ----------
@@ -530,9 +531,9 @@ def pair_disagreement(
 ) -> Array:
     """Share of the pairs with different y that leave-pair-out orders wrongly; a tie is one half.
 
-    The determinant is positive, so the sign of a difference is that of its numerator and nothing is
-    divided. Blocks of n_entries stay in the cache for all outputs. The pair (j, i) follows from
-    (i, j).
+    The determinant is positive, so a difference has the sign of its numerator, and no division is
+    needed. Blocks of n_entries stay in the cache for all outputs. The pair (j, i) follows from (i,
+    j).
 
     Returns
     -------

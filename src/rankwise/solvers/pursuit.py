@@ -228,7 +228,7 @@ class SharedIndexSearch:
         correlations : list of ndarray
             For each view e of its functions.
         exhausted : list of ndarray of bool
-            For each view the functions that would change nothing.
+            For each view the functions whose selection would have no effect.
         """
         # a function has the coefficients S⁻¹ e in the views, and decreases the objective by its
         # gain eᵀ S⁻¹ e, with the correlations e of its values and the residuals of each view
@@ -465,7 +465,7 @@ class _Expansion:
     basis : list of list of int
         For each view the selected functions.
     exhausted : list of ndarray of bool
-        For each view the functions that would change nothing if they were selected.
+        For each view the functions whose selection would have no effect.
     """
 
     def __init__(self, problem: PursuitProblem, backfit: str | None) -> None:
@@ -493,7 +493,7 @@ class _Expansion:
         bool
             Whether the scores that guide the search changed.
         """
-        # one function j of each view; False if refitting after this step changes nothing
+        # one function j of each view; False if refitting after this step has no effect
         is_fit_changed = False
         for view, (j, coefficient) in enumerate(zip(choice.indices, choice.coef, strict=True)):
             values = _column(self._problem.scored[view], j)
@@ -601,7 +601,7 @@ def pursue(
     n_steps: int,
     backfit: str | None,
 ) -> Iterator[Step]:
-    """Add one function to each view, step by step, until nothing decreases the objective.
+    """Add one function to each view, step by step, until no function decreases the objective.
 
     Parameters
     ----------

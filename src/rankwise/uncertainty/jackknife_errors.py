@@ -271,7 +271,7 @@ class LeftOut(ABC):
     graph : PreferenceGraph
         Preferences between the items.
     units : HoldOutUnits
-        Unit that each of the other models lacks.
+        Unit that is left out of each of the other models.
     """
 
     model: BaseEstimator
