@@ -266,7 +266,8 @@ class RankRLS(PathModel):
             Items; the square kernel matrix if ``kernel="precomputed"``.
         y : array-like of shape (n_items,) or (n_items, n_outputs), or a preference graph
             Scores (larger is better), a target of `make_target`, a `ScoreGraph` or a `PairGraph`.
-            A graph has its own cost, ties and weights.
+            A graph has its own cost, ties and weights; different options of the estimator raise a
+            ValueError.
         groups : array-like of shape (n_items,), optional
             Group labels, hashable and in any order: only items of one group are compared. None
             compares all items.

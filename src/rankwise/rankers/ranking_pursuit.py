@@ -66,7 +66,7 @@ class RankingPursuit(HoldOutMixin, RankerMixin, BaseEstimator):
     Use it for a model of few features or few basis items.
 
     The model is ``f(x) = b + Σ_p a_p k_p(x)`` with few functions k_p of a dictionary ([Pursuit13]
-    section 3). Each step adds the function and the coefficient that minimize
+    section 3). Each step adds the function, with its coefficient, that minimizes
 
         (1−β)/W Σ_k ω_k (δ_k − (f_i − f_j))² + β/m Σ_i (y_i − f_i)²
 
@@ -90,8 +90,8 @@ class RankingPursuit(HoldOutMixin, RankerMixin, BaseEstimator):
         Keyword arguments of a callable kernel.
     dictionary : {"items", "scored", "features"}, int or array of points, default="items"
         Candidate functions: kernel functions centered at all training items, at the scored items,
-        at this number of random items (all if there are fewer), or at given points. "features" are
-        the columns of X (greedy feature selection) and requires ``kernel="linear"``.
+        at this number of random items (all if there are fewer), or at given points. "features": the
+        columns of X (greedy feature selection), which requires ``kernel="linear"``.
     beta : float, default=0.0
         Mixture of ranking (0) and regression (1, kernel matching pursuit), [Pursuit13] equation 5.
     fit_intercept : bool, default=True

@@ -10,8 +10,8 @@ out of a ridge regression is exact algebra on one matrix (docs/exact_cross_valid
 [RankRLS09] equation 38 is equivalent. Leave-pair-out is the case |U| = 2, written out, for items
 without weights.
 
-With weights w of the items the squares are weighted, and K + λ'D⁻¹ with D = diag(w) replaces K +
-λ'I. κ then depends on the held-out items, not only on their number, so each fold has its own
+With weights w of the items the squares are weighted, and ``K + λ'D⁻¹`` with D = diag(w) replaces
+``K + λ'I``. κ then depends on the held-out items, not only on their number, so each fold has its own
 resolvent.
 """
 
