@@ -61,7 +61,7 @@ def disagreement_error(
         With "half" the error is (1 - Kendall's tau a) / 2.
     average : {"groups", "pairs"}, default="groups"
         Mean over groups, or over all pairs of all groups.
-    ipcw, tau
+    ipcw, tau : survival times and float, default=None
         For survival times, see `concordance`.
     sample_weight : array-like of shape (m,), default=None
         Weights of the items, 0 or larger. The weight of a pair is the product of the weights of
@@ -130,7 +130,7 @@ def concordance(
     Parameters
     ----------
     tied_scores, tied_y, average, sample_weight
-        As in `disagreement_error`.
+        As in `disagreement_error`, with the same defaults.
     ipcw : survival times, default=None
         Times and events from which the probability of censoring is estimated, usually those of the
         training data. A pair is weighted by the inverse squared probability that its earlier event
@@ -256,7 +256,7 @@ def pooled_auc(ranking: Ranking, *, relevant: float | None = None) -> GroupValue
 
     Parameters
     ----------
-    relevant
+    relevant : float, default=None
         As in `auc`.
 
     References

@@ -93,7 +93,7 @@ def letor_ndcg(ranking: Ranking, *, k: int | None = None) -> GroupValues:
 
     Parameters
     ----------
-    k
+    k : int, default=None
         As in `ndcg`.
 
     Examples
@@ -281,7 +281,7 @@ def precision(
 
     Parameters
     ----------
-    relevant, tied_scores
+    relevant, tied_scores : float and str, default=None and "average"
         As in `average_precision`.
     k : int
         Cut-off.
@@ -308,7 +308,7 @@ def recall(
 
     Parameters
     ----------
-    relevant, tied_scores
+    relevant, tied_scores : float and str, default=None and "average"
         As in `average_precision`.
     k : int
         Cut-off.
@@ -337,7 +337,7 @@ def r_precision(
 
     Parameters
     ----------
-    relevant, tied_scores
+    relevant, tied_scores : float and str, default=None and "average"
         As in `average_precision`.
 
     Examples
@@ -369,7 +369,7 @@ def success(
 
     Parameters
     ----------
-    relevant, tied_scores
+    relevant, tied_scores : float and str, default=None and "average"
         As in `average_precision`.
     k : int
         Cut-off.
@@ -412,7 +412,7 @@ def reciprocal_rank(
 
     Parameters
     ----------
-    relevant, tied_scores
+    relevant, tied_scores : float and str, default=None and "average"
         As in `average_precision`.
     k : int, default=None
         Cut-off; the value is 0 if no relevant item is among the first k. None uses the whole list.
@@ -511,7 +511,7 @@ def rank_biased_precision(
 
     Parameters
     ----------
-    relevant, tied_scores
+    relevant, tied_scores : float and str, default=None and "average"
         As in `average_precision`.
     p : float, default=0.8
         Probability of continuing to the next item, between 0 and 1.

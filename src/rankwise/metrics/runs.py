@@ -116,7 +116,7 @@ class RunEvaluation:
 
         Parameters
         ----------
-        metric, run
+        metric, run : str, default=None for `run`
             As in `per_query`.
 
         Returns

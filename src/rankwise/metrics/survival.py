@@ -330,7 +330,7 @@ def concordance_difference(
         Predicted scores of the two models; larger for longer survival.
     groups : array-like of shape (m,), default=None
         Group label of each item.
-    ipcw, tau
+    ipcw, tau : survival times and float, default=None
         As in `concordance`.
     confidence : float, default=0.95
         Confidence level of the interval.
