@@ -49,7 +49,7 @@ CrossValidation: TypeAlias = "int | str | Splitter | Iterable[tuple[ArrayLike, A
 
 
 def take_weights(weight: Array | None, rows: Indices | Mask | slice) -> Array | None:
-    """Weights of some rows; None, which stands for weights of 1, stays None."""
+    """Weights of some rows; None (weights of 1) is returned unchanged."""
     if weight is None:
         return None
     return np.asarray(weight[rows])

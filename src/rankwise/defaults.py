@@ -1,4 +1,4 @@
-"""Defaults that several packages share; importing this module imports nothing else.
+"""Defaults that several packages share; this module has no imports.
 
 The options of the command have the same defaults, and ``rankwise --help`` should not wait for
 NumPy.

@@ -31,7 +31,7 @@ def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
 
 
 class UngroupedRowsWarning(UserWarning):
-    """Rows that look like several lists are compared as one, because there are no groups.
+    """Rows that look like several lists are compared as one list, because no groups were passed.
 
     Rankers warn once per process if there are more than 200 rows, fewer than 7 distinct y, and no
     groups. `sklearn.model_selection.cross_val_score` with ``groups=g`` and metadata routing off
@@ -44,7 +44,7 @@ class UndefinedMetricError(ValueError):
 
 
 class ClosedGroupError(ValueError):
-    """A batch has rows of a group whose earlier rows are no longer kept."""
+    """A batch has rows of a group whose earlier rows are no longer stored."""
 
 
 class DataFileError(ValueError):

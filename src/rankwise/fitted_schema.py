@@ -167,7 +167,7 @@ class Labels(ArrayField):
 
 
 class Values(Field):
-    """Results for people to read, which no prediction is computed from.
+    """Results for readers, which are not used by predictions.
 
     Numbers, strings, arrays of one dimension, and lists and dictionaries of any arrays.
     """

@@ -86,7 +86,7 @@ class TextTable:
         return lines
 
     def _narrow_name_columns(self, column_widths: list[int], table_width: int) -> None:
-        """Reduce the widths of columns of names until the table fits, as far as possible."""
+        """Reduce the widths of columns of names, if possible until the table fits."""
         width_of_gaps = len(GAP) * (len(column_widths) - 1)
         while self.names and sum(column_widths) + width_of_gaps > table_width:
             widest_column = max(self.names, key=lambda column: column_widths[column])

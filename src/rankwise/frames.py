@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from narwhals.stable.v2.typing import IntoDataFrame
 
     Frame = nw.DataFrame[Any]
-    Column = narwhals.Series[Any]  # also those of the stable API
+    Column = narwhals.Series[Any]  # also the Series of the stable API
 
 DataFrame: TypeAlias = "IntoDataFrame"  # a data frame of any library that narwhals supports
 
@@ -63,7 +63,7 @@ def with_names(frame: Frame) -> object:
 
 
 class ColumnNames:
-    """Column names of a frame, for scikit-learn before 1.9, which cannot read those of polars."""
+    """Column names of a frame, for scikit-learn before 1.9, which cannot read polars frames."""
 
     def __init__(self, frame: Frame) -> None:
         self.shape = frame.shape
@@ -290,7 +290,7 @@ def _column_to_array(column: Column) -> AnyArray:
         is_null = column.is_null().to_numpy()
         return np.where(is_null, np.nan, filled.astype(np.float64))
     array = column.to_numpy()
-    if has_nulls and array.dtype == object:  # use None; the NA of pandas equals nothing
+    if has_nulls and array.dtype == object:  # None instead of the NA of pandas
         array = array.copy()
         array[column.is_null().to_numpy()] = None
     return array
@@ -326,7 +326,7 @@ def _read_column(column: Column) -> _ColumnContent:
 
 
 def _kind_by_dtype(column: Column) -> str:
-    """Kind of a column whose type says that it is not numbers; else empty."""
+    """Kind of a column whose type is not numeric; else empty."""
     import narwhals.stable.v2 as nw
 
     dtype = column.dtype

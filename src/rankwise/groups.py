@@ -303,7 +303,7 @@ def _check_no_missing_label(labels: Labels, name: str) -> None:
 
 
 def _make_label_array(groups: ArrayLike, name: str) -> Labels:
-    """Labels of a list as an array in which different labels stay different."""
+    """Labels of a list as an array that keeps different labels different."""
     if isinstance(groups, (list, tuple)):
         if any(isinstance(label, tuple) for label in groups):
             # NumPy would make a matrix of tuples; keep each of them as one label.

@@ -67,7 +67,7 @@ def scale_rows(
     X, group
         As in `add_rows`.
     means : ndarray of shape (n_groups, n_columns) or None
-        None subtracts nothing.
+        None for no subtraction.
     scale : ndarray of shape (n_groups,)
         Factor of the rows of each group.
     out : ndarray of shape (n_rows, n_columns)

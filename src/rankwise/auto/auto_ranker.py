@@ -74,7 +74,7 @@ LEAST_UNITS = 4  # groups, or folds of one list, for an estimate
 
 
 class AutoRanker(RankerMixin, BaseEstimator):
-    """Evaluate several rankers on held-out groups and combine them; no settings are needed.
+    """Evaluate several rankers on held-out groups and combine them; no tuning is required.
 
     Use it first if you want the best order and do not need to interpret the model.
 
@@ -98,26 +98,27 @@ class AutoRanker(RankerMixin, BaseEstimator):
     combine : {"stack", "mean", "best"}, default="stack"
         Combination: weights from held-out data, the mean of the four best, or the best alone.
     scoring : str, Metric or function, optional
-        Metric that selects. By default ndcg@10 if there are groups and the scores are grades
-        (integers from 0 to 32), else disagreement; see `scoring_`.
+        Metric by which members and weights are selected. By default ndcg@10 if there are groups and
+        the scores are grades (integers from 0 to 32), else disagreement; see `scoring_`.
     n_resamples : int, default=30
         Number of bootstrap samples of the groups for the out-of-bag estimate: members are selected,
-        weighted and combined on the groups of a sample, and evaluated on the other groups. No model
+        weighted and combined on the groups of a sample, and evaluated on all other groups. No model
         is refitted. 0 omits the estimate.
     time_limit : float, optional
         Seconds after which no further member, and no estimate, is started. The simplest member is
         always trained.
     random_state : int, RandomState or None, default=0
-        Seed of the choice of basis items.
+        Seed of the selection of basis items.
     verbose : int, default=0
-        1 prints the columns, the members and an estimate of the run time to standard error.
+        1 prints the columns, the members and an estimate of the run time to standard error. On a
+        terminal, 0 does so for fits that take more than about three seconds.
 
     Attributes
     ----------
     members_ : list of dict
-        A row for each member: "name", "alpha", "score" (held-out, with "low" and "high", a 95%
-        interval over groups), "weight", "seconds", and "note" (the reason if it was left out, or
-        the number of trees).
+        One entry per member: "name", "alpha", "score" (held-out, with "low" and "high", a 95%
+        interval over groups), "weight", "seconds", and "note" (the reason if the member was
+        skipped, or the number of trees).
     best_member_ : str
         Name of the member with the best held-out score.
     held_out_scores_ : ndarray of shape (n_items, n_evaluated)
@@ -126,14 +127,14 @@ class AutoRanker(RankerMixin, BaseEstimator):
     combine_ : {"stack", "mean", "best"}
         The combination in use.
     score_ : float
-        The metric of the combination on held-out data; the weights for a group are computed without
-        it.
+        The metric of the combination on held-out data; the weights that score a group are computed
+        without that group.
     estimate_ : dict
         "score", "low" and "high" (95%) on groups that were used neither for selection nor for
         weights: the interval of the mean over all groups of this kind. "low_new" and "high_new"
-        (95%) contain the mean over "n_new" further groups, as many as in training. "optimism", the
-        bias of `score_`. Empty without ``n_resamples``, or with fewer than four groups; one list
-        has no interval for further groups.
+        (95%) contain the mean over "n_new" further groups, as many as in training. "optimism" is
+        the bias of `score_`. Empty for ``n_resamples=0`` or fewer than four groups; one list has no
+        interval for further groups.
     scoring_ : str
         Name of the metric.
     notes_ : list of str
@@ -239,22 +240,22 @@ class AutoRanker(RankerMixin, BaseEstimator):
         X : array-like, sparse matrix or data frame of shape (n_items, n_features)
             Items.
         y : array-like of shape (n_items,), target of `make_target`, graph, or comparisons
-            Scores; larger is better. Or comparisons of the items: a `PairGraph` of row numbers, or
+            Scores, larger is better; or comparisons of the items: a `PairGraph` of row numbers, or
             the `PairData` of `rankwise.datasets.read_pairs`, matched by `item_id`.
         groups : array-like of shape (n_items,), optional
-            Group labels: only items of one group are compared. Those of comparisons belong to the
-            PairGraph, and are held out together.
+            Group labels: only items of one group are compared. Groups of comparisons are passed to
+            the `PairGraph`; the items of such a group are held out together.
         sample_weight : array-like of shape (n_items,) or (n_comparisons,), optional
-            Weights of the items, 0 or larger; the weight of a pair is the product of those of its
-            items. With comparisons: their weights.
+            Weights of the items, 0 or larger; the weight of a pair is the product of the weights of
+            its items. With comparisons: weights of the comparisons.
         item_id : str, optional
             With comparisons: column of X with the names of the items. By default they are in the
             index of a pandas frame, and the rows of other X are the `items` of the comparisons.
         time : array-like of shape (n_items,) or (n_comparisons,), optional
-            When each item was observed: dates or numbers. The estimate is then that of a model of
-            earlier groups on the last sixth of the groups, which doubles the time. With
-            comparisons: when they were made. Later ones are then held out, and known items have
-            strengths of their own.
+            Time of each item, as dates or numbers. The estimate is then computed on the last sixth
+            of the groups, by a model of the earlier groups, which doubles the run time. With
+            comparisons: time of each comparison. Later comparisons are then held out, and each
+            known item has its own strength.
 
         Returns
         -------
@@ -311,15 +312,15 @@ class AutoRanker(RankerMixin, BaseEstimator):
 
     @single_threaded
     def predict(self, X: Any, groups: ArrayLike | None = None) -> NDArray[Any]:
-        """Score items; larger is better, and only differences inside a group have a meaning.
+        """Score items; larger is better, and only differences inside a group are meaningful.
 
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_items, n_features)
             Items.
         groups : array-like of shape (n_items,), optional
-            Group labels, whatever they are. None is one list, with a warning if it is longer than
-            three times the longest group that `fit` had.
+            Group labels. None is one list; a warning is issued if the list is longer than three
+            times the longest training group.
 
         Returns
         -------
@@ -353,7 +354,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
             Row numbers of X.
         covariates : mapping from str to value or array-like of shape (n_pairs,), optional
             Covariates of the comparisons, from the point of view of a. "named first" is 1 if a is
-            named first, −1 if b is. What is not passed is unknown.
+            named first, −1 if b is. Covariates that are not passed are unknown.
 
         Returns
         -------
@@ -375,8 +376,8 @@ class AutoRanker(RankerMixin, BaseEstimator):
     def win_share(self, X: Any) -> Array:
         """Mean probability of each item to beat known items, after training on comparisons.
 
-        Unlike `predict`, it answers who wins most against the field: up to 50 of the items that
-        `fit` compared.
+        Use it to see which items win most often. The opponents are up to 50 of the items that `fit`
+        compared. Unlike `predict`, it uses the model of both items, if that is in use.
 
         Parameters
         ----------
@@ -470,7 +471,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
             warn_of_long_list(self, n_items)
             groups = np.zeros(n_items, dtype=np.intp)
         member_scores = self._member_scores(views, groups)
-        if len(self.estimators_) == 1:  # nothing to make comparable
+        if len(self.estimators_) == 1:  # a single member is not scaled
             scores = np.asarray(self.weights_[0] * member_scores[:, 0])
         else:
             scaled = np.asarray(self.scaler_.transform(member_scores, groups))
@@ -514,7 +515,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
         return tags
 
     def _fit_views(self, X: Any, target: TrainingTarget) -> FittedViews:
-        """Decide how columns are used, and store what the views of new items need."""
+        """Decide how columns are used, and store the transformers for the views of new items."""
         fitted = fit_views(self, X, target)
         self.table_: TableVectorizer | None = fitted.table
         self.kept_values_: Indices = fitted.wide_values
@@ -573,7 +574,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
         self.estimators_ = fitted.rankers
         self.views_ = fitted.views
         self.weights_ = np.ones(n_rankers)  # their scores are scaled already
-        # columns of mean 0 and standard deviation 1, so that nothing is scaled
+        # columns of mean 0 and standard deviation 1, so that scores are not scaled
         standardized = np.repeat([[-1.0], [1.0]], n_rankers, axis=1)
         self.scaler_ = GroupScaler().fit(standardized)
         self.needs_groups_ = False
@@ -629,10 +630,10 @@ class AutoRanker(RankerMixin, BaseEstimator):
         self._fit_scaler(hold_out)
 
     def _fit_scaler(self, hold_out: HoldOut) -> None:
-        """Fit the scaler of the scores of the members; inside groups it learns nothing."""
+        """Fit the scaler of the scores of the members; a scaler inside groups has no statistics."""
         self.needs_groups_ = hold_out.data.groups is not None
         made_up_scores = np.zeros((2, len(self.estimators_)))
-        if self.needs_groups_:  # a scaler inside groups learns nothing
+        if self.needs_groups_:  # a scaler inside groups has no statistics
             self.scaler_ = GroupScaler().fit(made_up_scores, groups=[0, 0])
         elif len(self.estimators_) > 1:  # learn means and deviations from all items
             self.scaler_ = GroupScaler().fit(self._member_scores(hold_out.data.views, groups=None))

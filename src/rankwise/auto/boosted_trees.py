@@ -21,7 +21,7 @@ from rankwise.runtime.threads import single_threaded
 from rankwise.validation import restored_on_failure
 
 BLOCK_PLACES = 2**20  # pairs of an item and a tree that are scored at a time
-N_CODES = 256  # codes of categories that a split can tell apart
+N_CODES = 256  # codes of categories that a split can distinguish
 #: One node of a tree. Children are numbers in the tree, 0 for a leaf; codes that go left are 1.
 NODE = np.dtype(
     [

@@ -33,7 +33,7 @@ TREE_SHARE = 0.5  # of the time that is left, for trees if other members follow
 
 @dataclass(eq=False)
 class Evaluated:
-    """A member that was evaluated, and the seconds that this took."""
+    """An evaluated member, and the seconds of its evaluation."""
 
     name: str
     member: EvaluatedMember
@@ -49,7 +49,7 @@ class Skipped:
     name : str
         Name of the member.
     reason : str
-        Message of the error, or that time was over.
+        Message of the error, or a statement that the time limit was reached.
     seconds : float
         Seconds until it was skipped.
     is_foreign_error : bool
@@ -96,7 +96,7 @@ def plan_hold_out(
     n_sample = n_items
     if n_items >= MANY_ITEMS:
         n_sample = min(MAX_SAMPLE, n_items // MIN_SAMPLING)
-    while True:  # halve the sample until there is time for it
+    while True:  # halve the sample until it fits into the time limit
         rows = None  # all of them
         if n_sample < n_items:
             rows = data.sample_rows(n_sample, rng)

@@ -17,7 +17,7 @@ from rankwise.arrays import Array
 
 MAX_STEPS = 60
 MAX_HALVINGS = 20
-TOLERANCE = 1e-6  # of the objective, by which a last step lowers it
+TOLERANCE = 1e-6  # relative decrease of the objective below which the search stops
 LEAST_PROBABILITY = 1e-15
 
 
@@ -60,7 +60,7 @@ class LinearDesign(Protocol):
 
 def win_probability(differences: Array, min_upset_probability: float) -> Array:
     """Probability that the first item wins; that of swapped sides adds up to exactly 1."""
-    # logistic, but however large the difference, the favorite may lose with this probability
+    # logistic, but the favorite loses with at least this probability, for any difference
     probability_of_favorite = min_upset_probability + (1 - 2 * min_upset_probability) * expit(
         np.abs(differences)
     )

@@ -1,4 +1,4 @@
-"""Checks of comparisons: columns that give the outcome away, and items that never meet."""
+"""Checks of comparisons: columns that leak the outcome, and items that are never compared."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def decides_everything(values: Array, comparisons: ItemComparisons) -> bool:
 
 
 def never_meet(codes: Array, comparisons: ItemComparisons) -> bool:
-    """Whether several categories are compared, but never with each other."""
+    """Whether several categories occur, but items of different categories are never compared."""
     # −1: missing is a category, too
     first = np.nan_to_num(codes[comparisons.first], nan=-1.0)
     second = np.nan_to_num(codes[comparisons.second], nan=-1.0)

@@ -24,7 +24,7 @@ class ComparisonCovariates(BaseEstimator):
     """Encoder of the covariates of comparisons.
 
     A number is seen from the first side, and changes its sign with the sides. A category is the
-    same for both sides. If the comparisons say which side was named first, that is a covariate,
+    same for both sides. If it is known which side was named first, that is a covariate,
     too, alone and in each category.
 
     Attributes

@@ -19,7 +19,7 @@ N_LATER_BLOCKS = 2
 
 
 class Novelty(StrEnum):
-    """What a model has not seen of a held-out comparison."""
+    """Which items of a held-out comparison are not in the training data."""
 
     BOTH = "both items new"
     ONE = "one item new"
@@ -102,7 +102,7 @@ def hold_out_comparisons(
 def item_folds(comparisons: ItemComparisons, rng: np.random.Generator) -> list[ComparisonFold]:
     """Folds of the compared items; trained on comparisons with no item in the fold.
 
-    At least two folds, and as many as are needed to hold out 5,000 comparisons.
+    At least two folds are used, and as many as are required to hold out 5,000 comparisons.
     """
     unit_of_first = comparisons.unit_of_item[comparisons.first]
     unit_of_second = comparisons.unit_of_item[comparisons.second]

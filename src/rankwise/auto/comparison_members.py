@@ -21,9 +21,9 @@ class ComparisonMember(NamedTuple):
     name : str
         Its name.
     evaluate : callable
-        Evaluates it on held-out comparisons; raises ValueError if the data have too little.
+        Evaluates the member on held-out comparisons; raises ValueError if there are too few data.
     is_applicable : callable
-        Whether the data have what it needs.
+        Whether the data have the columns, names or times that the member requires.
     """
 
     name: str
@@ -32,14 +32,14 @@ class ComparisonMember(NamedTuple):
 
 
 class EvaluatedEntry(NamedTuple):
-    """An evaluated member, and the seconds that this took."""
+    """An evaluated member, and the seconds of its evaluation."""
 
     member: EvaluatedPairMember
     seconds: float
 
 
 class SkippedEntry(NamedTuple):
-    """A member that was not evaluated, the reason, and the seconds that this took."""
+    """A member that was not evaluated, the reason, and the seconds until it was skipped."""
 
     name: str
     reason: str
@@ -59,7 +59,7 @@ def _has_lasting_names(problem: ComparisonProblem) -> bool:
     return problem.name_codes is not None and problem.hold_out.is_by_time
 
 
-#: The first entry is evaluated whatever the time limit; those that decide most come first.
+#: The first entry is evaluated regardless of the time limit; the most useful entries come first.
 COMPARISON_MEMBERS = (
     ComparisonMember("hinges", partial(evaluate_hinges, min_upset_probability=0.0), _always),
     ComparisonMember(
@@ -78,7 +78,7 @@ COMPARISON_MEMBERS = (
 def requested_comparison_members(
     requests: object, problem: ComparisonProblem
 ) -> list[ComparisonMember]:
-    """Entries of the menu by name; "default" stands for all that the data allow."""
+    """Entries of the menu by name; "default" is replaced by all entries that the data allow."""
     menu = {entry.name: entry for entry in COMPARISON_MEMBERS if entry.is_applicable(problem)}
     names = requests
     if isinstance(requests, str):
@@ -103,13 +103,13 @@ def requested_comparison_members(
 def evaluate_entry(
     entry: ComparisonMember, problem: ComparisonProblem, is_required: bool
 ) -> EvaluatedEntry | SkippedEntry:
-    """Evaluate a member, unless the time is over."""
+    """Evaluate a member, unless the time limit is reached."""
     if problem.is_time_over() and not is_required:
         return SkippedEntry(entry.name, "the time limit was over", 0.0)
     start = perf_counter()
     try:
         member = entry.evaluate(problem)
-    except ValueError as error:  # the data have too little of what it needs
+    except ValueError as error:  # too few data for this member
         if is_required:
             raise
         reason = str(error).rstrip(".")

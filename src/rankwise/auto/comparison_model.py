@@ -38,7 +38,7 @@ class ComparisonModel(BaseEstimator):
     order_cap_ : float
         The c of the link of the order.
     order_covariate_coef_ : ndarray of shape (n_numbers,)
-        Effects of the covariates beside the order.
+        Effects of the covariates in the model of the order.
     rankers_, ranker_views_, ranker_factors_
         Rankers of items in the stack of pairs, the columns that they receive, and their factors.
     ranker_covariate_coef_ : ndarray of shape (n_numbers,)
@@ -46,7 +46,7 @@ class ComparisonModel(BaseEstimator):
     pair_models_, pair_factors_
         Models of both items, and their factors.
     names_ : ndarray of str
-        Names of items with strengths of their own.
+        Names of items that have their own strength.
     order_strengths_, pair_strengths_ : ndarray of shape (n_names,)
         Their strengths in the order and in the stack of pairs.
     field_ : dict of ndarray
@@ -151,7 +151,7 @@ class ComparisonModel(BaseEstimator):
         }
         scores = order_scores(items_and_field)
 
-        # each item is compared with all items of the field, whose rows follow those of the items
+        # each item is compared with all items of the field; the rows of the field follow the items
         first = np.repeat(np.arange(n_items), n_field)
         second = np.tile(np.arange(n_items, n_items + n_field), n_items)
         probability = self.win_probability(

@@ -44,7 +44,7 @@ from rankwise.groups import encode_groups
 from rankwise.preprocessing.table_vectorizer import TableVectorizer
 
 EVALUATION_SHARE = 0.5  # of a time limit, for the evaluation of the members
-N_FIELD = 50  # known items that `win_share` compares with
+N_FIELD = 50  # known items that are the opponents in `win_share`
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +60,7 @@ class ItemTable:
     items : NamedItems
         Names of the items.
     vectorizer : TableVectorizer or None
-        Says what the columns of a table are.
+        Vectorizer of a table; None for other items.
     """
 
     views: dict[str, Any]
@@ -97,7 +97,7 @@ class FittedComparisons:
     estimate : dict
         Share of wrong comparisons, with an interval.
     examples : list of dict
-        Comparisons where the order and pairs differ most.
+        Comparisons where the predictions by the order and by pairs differ most.
     notes : list of str
         Remarks.
     """
@@ -147,7 +147,7 @@ def fit_comparisons(
 ) -> FittedComparisons:
     """Evaluate the members on held-out comparisons, stack them, and train them on all.
 
-    Items, sides and rows are put in an order of their own first, so that the result does not
+    Items, sides and rows are first sorted into a canonical order, so that the result does not
     depend on the order in which they were passed.
     """
     rng = np.random.default_rng(settings.seed)
@@ -181,7 +181,7 @@ def fit_comparisons(
 
 
 def _notes_on_data(table: ItemTable, read: ReadComparisons) -> list[str]:
-    """Remarks on columns and items; a column that gives the outcome away is a warning."""
+    """Remarks on columns and items; warns about a column that leaks the outcome."""
     cells = table.cells
     if cells is None:
         return []
@@ -191,7 +191,7 @@ def _notes_on_data(table: ItemTable, read: ReadComparisons) -> list[str]:
 def _item_order(table: ItemTable) -> Indices:
     # an order that does not depend on that of the rows
     cells = table.cells
-    if cells is None:  # sparse items stay as they are
+    if cells is None:  # sparse items keep their order
         return np.arange(table.views["dense"].shape[0])
     return canonical_item_order(cells.all)
 

@@ -1,4 +1,4 @@
-"""What members of AutoRanker learn from comparisons: items, comparisons and held-out folds."""
+"""Training data of AutoRanker's members for comparisons: items, comparisons and held-out folds."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class ComparisonProblem:
     name_codes : ndarray of int, shape (n_items,), or None
         Number of the item with this name; None if items have no names.
     is_time_over : callable
-        Whether nothing further should begin.
+        Returns whether the time limit is reached.
     """
 
     linear: LinearFeatures
@@ -153,7 +153,7 @@ class EvaluatedPairMember:
     name : str
         Name in the table of members.
     is_order : bool
-        Whether the differences are those of scores of single items.
+        Whether the differences are differences of item scores.
     differences : ndarray of shape (n_held_out,)
         Held-out differences.
     min_upset_probability : float

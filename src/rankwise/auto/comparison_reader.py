@@ -68,14 +68,14 @@ def split_names(X: Any, item_id: str | None) -> NamedItems:
     X : data frame, array or sparse matrix
         Items.
     item_id : str or None
-        The column; None stands for the index of a pandas frame.
+        The column; None is the index of a pandas frame.
     """
     if item_id is None:
         is_pandas = hasattr(X, "iloc")
         if is_pandas:
             index = np.asarray(X.index)
             are_row_numbers = index.dtype.kind in "iu"
-            # other than row numbers, names mean the same items in other tables, too
+            # unlike row numbers, names identify the same items in other tables
             return NamedItems(X, index.astype(str), names_are_lasting=not are_row_numbers)
         return NamedItems(X, None, names_are_lasting=False)
     columns = frame_columns(X)
@@ -118,7 +118,7 @@ def read_item_comparisons(
     sample_weight : array-like of shape (n_comparisons,) or None
         Factors of the weights of the comparisons.
     time : array-like of shape (n_comparisons,) or None
-        When the comparisons were made; None takes the times of a PairData.
+        Time of each comparison; None uses the times of a PairData.
     """
     if isinstance(y, PairGraph):
         _check_n_items(y.n_items, n_items)
@@ -131,13 +131,13 @@ def read_item_comparisons(
 
 
 def _read_graph(graph: PairGraph, items: NamedItems) -> ReadComparisons:
-    """A graph says who won, not which side was named first.
+    """Comparisons of a graph, which has winners but no first side.
 
     Rows of one group, or of one name in the column `item_id`, are held out together.
     """
     covariates = ComparisonCovariates().fit({}, has_side=False)
     encoded_covariates = covariates.transform({}, graph.n_pairs)
-    # items of one unit are held out together: those of one group, or of one name
+    # items of one group, or of one name, are held out together
     if graph.item_groups is not None:
         unit_of_item = graph.item_groups.codes
     elif items.names_are_lasting and items.names is not None:
@@ -191,7 +191,7 @@ def _read_pair_data(pairs: PairData, items: NamedItems, n_items: int) -> ReadCom
 
 
 def _names_of_items(items: NamedItems, labels: NDArray[Any]) -> NDArray[np.str_]:
-    """Names of the items; those of the comparisons if X has none."""
+    """Names of the items; if X has none, the names in the comparisons."""
     if items.names is not None:
         labels = items.names
     return labels.astype(str)
@@ -244,7 +244,7 @@ def _win_shares(outcome: Array) -> Array:
 def _with_weight_and_time(
     read: ReadComparisons, sample_weight: ArrayLike | None, time: ArrayLike | None
 ) -> ReadComparisons:
-    """The comparisons of positive weight, with these factors of the weights, and times."""
+    """The comparisons of positive weight, with the weights and times that were passed to `fit`."""
     comparisons = read.comparisons
     n_comparisons = comparisons.n_comparisons
     weight = comparisons.weight

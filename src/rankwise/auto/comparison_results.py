@@ -1,4 +1,4 @@
-"""What AutoRanker reports about comparisons: held-out errors, and what an order explains."""
+"""AutoRanker's report on comparisons: held-out errors, and the share that an order explains."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rankwise.auto.evaluated_member import note_of_trees
 from rankwise.metrics.shared_items import ComparisonMean, dyadic_robust_mean
 
 CHANCE_LOSS = float(np.log(2))
-LEAST_NOVEL = 200  # comparisons of two new items to report what an order explains there
+LEAST_NOVEL = 200  # comparisons of two new items, to report the share that an order explains
 N_EXAMPLES = 8
 
 ResultRow = dict[str, str | int | float]
@@ -75,7 +75,7 @@ def held_out_table(hold_out: HeldOutComparisons, losses: HeldOutLosses) -> list[
 
 
 def explain(hold_out: HeldOutComparisons, losses: HeldOutLosses) -> dict[str, float]:
-    """What the best order and pairs explain of the log loss of random guesses, held out.
+    """Share of the held-out log loss of random guesses that the order and pairs explain.
 
     Comparisons of two new items count, unless they are fewer than 200.
     """
@@ -92,7 +92,7 @@ def explain(hold_out: HeldOutComparisons, losses: HeldOutLosses) -> dict[str, fl
     # share of the loss of random guesses that each explains
     explained_by_order = 1 - order_loss.mean / CHANCE_LOSS
     explained_by_pairs = 1 - pairs_loss.mean / CHANCE_LOSS
-    share_of_order = 1.0  # if models of pairs explain no more
+    share_of_order = 1.0  # models of pairs explain nothing beyond the order
     if explained_by_pairs > max(0.0, explained_by_order):
         share_of_order = explained_by_order / explained_by_pairs
     return {
@@ -104,7 +104,7 @@ def explain(hold_out: HeldOutComparisons, losses: HeldOutLosses) -> dict[str, fl
 
 
 def explanation(table: list[ResultRow], explained: dict[str, float], uses_pairs: bool) -> str:
-    """One sentence about what an order explains."""
+    """One sentence about the share that an order explains."""
     most_novel = table[0]  # rows are in the order of `Novelty`, two new items first
     if not uses_pairs:
         return (

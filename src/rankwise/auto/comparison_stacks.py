@@ -64,7 +64,7 @@ class ComparisonStacks:
     losses : HeldOutLosses
         Their held-out losses.
     uses_pairs : bool
-        Whether pairs are better than the order by two dyadic-robust standard errors.
+        Whether the stack of pairs is better than the order by two dyadic-robust standard errors.
     """
 
     order_members: list[EvaluatedPairMember]

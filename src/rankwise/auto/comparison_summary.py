@@ -26,7 +26,7 @@ def column_uses(table: TableVectorizer | None) -> list[ColumnUse]:
 
 
 def column_facts(table: TableVectorizer | None) -> list[ColumnInfo]:
-    """What the columns of a table are; empty for items that are not a table."""
+    """Kinds of the columns of a table; empty for items that are not a table."""
     if table is None:
         return []
     return table.facts_

@@ -1,4 +1,4 @@
-"""Boosted trees for losses that are functions of several rows, such as those of comparisons."""
+"""Boosted trees for losses that are functions of several rows, such as losses of comparisons."""
 
 from __future__ import annotations
 

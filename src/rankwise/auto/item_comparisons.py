@@ -31,7 +31,7 @@ class ItemComparisons:
     unit_of_item : ndarray of int, shape (n_items,)
         Items with the same number are held out together.
     days : ndarray of shape (n_comparisons,) or None
-        When the comparisons were made.
+        Times of the comparisons: dates as days since 1970, or numbers.
     """
 
     first: Indices

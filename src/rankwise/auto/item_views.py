@@ -84,7 +84,7 @@ def fit_views(estimator: Any, X: Any, target: TrainingTarget) -> FittedViews:
         X = validate_X(estimator, X, accept_sparse="csr", ensure_all_finite="allow-nan")
     # the sum is NaN if one value is
     has_missing_values = not is_frame and not sp.issparse(X) and np.isnan(np.sum(X))
-    if not is_frame and not has_missing_values:  # a matrix of numbers is used as it is
+    if not is_frame and not has_missing_values:  # a matrix of numbers is not transformed
         views = views_of_matrix(validate_X(estimator, X, accept_sparse="csr"))  # and refuse inf
         return FittedViews(views, TreeFeatures(), None, no_values, notes=[])
 
@@ -95,7 +95,7 @@ def fit_views(estimator: Any, X: Any, target: TrainingTarget) -> FittedViews:
         "items: it is used as a number"
         for name in table.predictive_ids
     ]
-    if table.has_plain_numbers:  # a frame that is as good as a matrix
+    if table.has_plain_numbers:  # equivalent to a matrix
         views = views_of_matrix(validate_X(estimator, X, accept_sparse="csr"))
         return FittedViews(views, TreeFeatures(), None, no_values, notes)
 

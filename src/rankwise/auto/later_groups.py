@@ -22,7 +22,7 @@ def evaluate_later_groups(ranker: Any, X: Any, target: TrainingTarget, time: Arr
     Parameters
     ----------
     ranker : AutoRanker
-        The unfitted ranker. The model of earlier groups gets half of its time.
+        The unfitted ranker. The model of earlier groups gets half of its time limit.
     X : array-like, sparse matrix or data frame of shape (n_items, n_features)
         Items.
     target : TrainingTarget

@@ -25,7 +25,7 @@ LINEAR = Kernel("linear")
 class LinearMember:
     """A linear RankRLS with its features and its loss.
 
-    Members share losses, and their features are finite: nothing is validated again.
+    Losses are shared by members and the features are finite, so the input is not validated again.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class LinearMember:
         return default_alphas(pair_distance(self._loss, self._solver_input))
 
     def held_out_scores(self, folds: Folds, alphas: Array) -> Array:
-        """Scores by models without the fold of each item, shape (n_items, n_alphas)."""
+        """Scores of each item by models trained without its fold, shape (n_items, n_alphas)."""
         scores = cross_val_scores(self._loss, self._solver_input, folds, alphas, self._limits)
         return scores[:, 0]  # of the only output
 

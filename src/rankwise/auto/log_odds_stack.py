@@ -17,7 +17,7 @@ from rankwise.auto.capped_link import (
 )
 from rankwise.auto.comparison_folds import HeldOutComparisons
 
-SHRINKAGE = 20.0  # comparisons by which weights are drawn to their mean
+SHRINKAGE = 20.0  # number of average comparisons whose information pulls the weights to their mean
 ORDER_UPSET_PROBABILITIES = (0.0, 0.02, 0.06)
 LOG_TEMPERATURES = (-6.0, 4.0)
 
@@ -131,7 +131,7 @@ def _total_loss(stack: LogOddsStack, member_differences: Array, outcomes: Outcom
 
 
 class Resample(NamedTuple):
-    """Held-out comparisons of drawn items, and those of items that were not drawn.
+    """Held-out comparisons whose items were both drawn, or both not drawn.
 
     Attributes
     ----------

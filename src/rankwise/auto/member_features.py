@@ -18,7 +18,7 @@ from rankwise.runtime.memory import check_matrix_fits
 N_BASIS = 300  # basis items of a kernel
 RELATIVE_GAMMA = 0.3  # gamma times the median squared distance
 DISTANCE_ITEMS = 500  # items between which distances are measured
-FEATURE_COPIES = 3  # of its features that a hold-out has in memory at a time
+FEATURE_COPIES = 3  # copies of the features that a hold-out has in memory at a time
 
 
 class MemberFeatures(NamedTuple):

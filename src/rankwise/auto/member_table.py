@@ -19,7 +19,7 @@ from rankwise.metrics.by_group import mean_interval
 from rankwise.preprocessing.column_types import ColumnInfo
 from rankwise.runtime.progress import Progress
 
-LONG_SECONDS = 3.0  # of work that is announced on a terminal
+LONG_SECONDS = 3.0  # longer fits are announced on a terminal
 
 
 def evaluate_with_log(
@@ -65,7 +65,7 @@ def announce(
     time_limit: float | None,
     is_verbose: bool,
 ) -> None:
-    """Print the use of the columns, the members and the expected time, if the work is long.
+    """Print the use of the columns, the members and the expected time, if the fit is long.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def announce(
     time_limit : float or None
         Seconds.
     is_verbose : bool
-        Whether short work is announced, too.
+        Whether short fits are announced, too.
     """
     if not is_verbose and not sys.stderr.isatty():
         return

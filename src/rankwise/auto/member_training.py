@@ -39,7 +39,7 @@ def train_members(
     budget: TimeBudget,
     combine: str,
 ) -> TrainedStack:
-    """Train the members with a weight, in the order of its size.
+    """Train the members that have a weight, the largest weight first.
 
     If there is no time for some of them, the trained members are combined again.
 
@@ -62,7 +62,7 @@ def train_members(
     models: dict[str, Any] = {}
     budget.release()  # the time that was reserved for training
     for name in track(largest_weight_first, "AutoRanker trains"):
-        if not models or budget.left() > 0:  # the first one is trained whatever the time
+        if not models or budget.left() > 0:  # the first one is always trained
             models[name] = evaluated[name].train()
     n_untrained = len(in_use) - len(models)
     if n_untrained:  # weights of the trained members only

@@ -1,9 +1,9 @@
 """Members of AutoRanker: the default menu, and the members that a user requests.
 
-All entries of the menu except the trees are linear `RankRLS` models of some features, so they have
-the same exact hold-out. The menu was fixed with the prototype of the design, before any run of this
-code: it contains each scaling, each expansion and each cost, and cheap entries come first. Boosted
-trees were added for features that interact.
+All entries of the menu except the trees are `RankRLS` models of expanded features, so their
+held-out scores are exact. The menu was fixed before any evaluation of this code: it contains each
+scaling, each expansion and each cost, and cheap entries come first. Boosted trees were added for
+interactions of features.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from rankwise.validation import check_option
 MAX_HINGES = 1000  # columns of an expansion by hinges
 MAX_KNOTS = 4
 MIN_ITEMS_FOR_TREES = 500
-TOL = 1e-4  # of iterations, for wide sparse items only: the order converges long before 1e-8
+TOL = 1e-4  # of iterations, for wide sparse items only: rankings converge long before 1e-8
 
 
 class CandidateMember(NamedTuple):
@@ -81,7 +81,7 @@ class CandidateMember(NamedTuple):
 
 
 TREES = CandidateMember("trees", GROUP, "sign", view="trees")
-#: The simplest entry is the first. The trees follow, because they take a share of a time limit.
+#: The simplest entry comes first. The trees follow, because they get a share of the time limit.
 CANDIDATE_MEMBERS = (
     CandidateMember("linear", STANDARD),
     TREES,
@@ -145,11 +145,11 @@ def n_knots(n_columns: int) -> int:
 
 
 def _adapt_to_data(entry: CandidateMember, data: TrainingData) -> CandidateMember:
-    """The entry without what has no effect on these data.
+    """The entry without options that have no effect on these data.
 
-    Without groups there is no scaling in groups, and ties are few. Explicit preferences have their
-    own cost. If categories have many values, or there is text, entries with standard scaling
-    receive all of these columns.
+    Without groups, scaling in groups is replaced by standard scaling, and the exclusion of ties is
+    dropped. Explicit preferences have their own cost. If categories have many values, or there is
+    text, entries with standard scaling receive all of these columns.
     """
     if entry.is_trees:
         return entry

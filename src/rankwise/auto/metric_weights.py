@@ -21,7 +21,7 @@ from scipy.optimize import minimize
 from rankwise.arrays import Array
 from rankwise.auto.smooth_metrics import SmoothMetric
 
-STRENGTHS = (1.0, 0.1)  # of the pull toward the weights that count pairs
+STRENGTHS = (1.0, 0.1)  # penalties of the distance to the weights that count pairs
 WEIGHT_SUM = 2.0  # Σ|w|, so that a strength means the same for any number of members
 MAX_ITERATIONS = 50  # of L-BFGS; 10 to 20 are usual
 DIFFERENCE = 1e-2  # step of the finite differences of gradients

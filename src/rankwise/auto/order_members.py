@@ -25,7 +25,7 @@ from rankwise.auto.tree_rounds import grow_to_least_held_out_loss
 
 HINGE_ALPHAS = 10.0 ** np.arange(-1, 4)
 STRENGTH_ALPHAS = 10.0 ** np.arange(-1, 2.5, 0.5)
-COVARIATE_ALPHA = 1.0  # of covariates beside trees of items
+COVARIATE_ALPHA = 1.0  # penalty of the covariates that accompany trees of items
 MAX_STRENGTHS = 3000  # items, whose strengths are one linear system
 
 
@@ -70,7 +70,7 @@ def evaluate_item_trees(problem: ComparisonProblem) -> EvaluatedPairMember:
         raise ValueError("trees need dense items")
     start_trees = partial(start_item_trees, cells.all, categorical=cells.categorical)
 
-    # trees of a fold learn what the covariates do not explain
+    # trees of a fold are fitted to the part that the covariates do not explain
     folds = problem.hold_out.folds
     covariate_coef_of_folds = []
     trees_of_folds = []
@@ -163,7 +163,7 @@ def covariate_effects(comparisons: ItemComparisons) -> Array:
 
 
 def evaluate_strengths(problem: ComparisonProblem) -> EvaluatedPairMember:
-    """A strength for each name of an item: ridge regularized Bradley–Terry."""
+    """One strength per item name: ridge-regularized Bradley–Terry."""
     name_codes = problem.name_codes
     if name_codes is None:
         raise ValueError("items have no names")

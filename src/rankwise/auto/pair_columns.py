@@ -55,7 +55,7 @@ def clipped_gaps(numbers: Array, first: Indices, second: Indices, limits: GapLim
 
 
 class InteractionTable(NamedTuple):
-    """Effects of one category of the first item beside one of the second, minus the reverse.
+    """Effects of pairs of categories, one of each item, minus the effect of the reversed pair.
 
     Attributes
     ----------

@@ -29,7 +29,7 @@ from rankwise.auto.penalty_path import PenaltyPath
 from rankwise.auto.tree_rounds import grow_to_least_held_out_loss
 
 JOINT_ALPHAS = 10.0 ** np.arange(-1, 3)
-JOINT_UPSET_PROBABILITIES = (0.01, 0.03)  # beside the logistic link
+JOINT_UPSET_PROBABILITIES = (0.01, 0.03)  # in addition to 0, the logistic link
 
 
 def evaluate_joint(problem: ComparisonProblem) -> EvaluatedPairMember:
@@ -50,7 +50,7 @@ def evaluate_joint(problem: ComparisonProblem) -> EvaluatedPairMember:
     features = problem.linear.R
     design = ComparisonDesign(features, *sides, covariates_and_gaps, indicators.columns)
 
-    # select the penalty of a logistic model, and then the probability of an upset
+    # select the penalty of the logistic model first, then the probability of an upset
     penalty_path = PenaltyPath(design, problem)
     logistic = penalty_path.select(JOINT_ALPHAS, min_upset_probability=0.0)
     candidates = [logistic]
@@ -152,7 +152,7 @@ def start_pair_trees(cells: ItemCells, comparisons: ItemComparisons) -> Gradient
 
 
 def rows_of_both_orders(cells: ItemCells, comparisons: ItemComparisons) -> Array:
-    """Rows of (first, second), followed by those of (second, first)."""
+    """Rows of (first, second), followed by rows of (second, first)."""
     first = comparisons.first
     second = comparisons.second
     encoded_covariates = comparisons.encoded_covariates

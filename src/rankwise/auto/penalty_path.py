@@ -14,7 +14,7 @@ from rankwise.auto.capped_link import fit_coefficients
 from rankwise.auto.comparison_problem import ComparisonProblem
 from rankwise.auto.linear_comparisons import ComparisonDesign
 
-WORSE_LOSS = 1.02  # times the best loss, where a path of penalties ends
+WORSE_LOSS = 1.02  # a path of penalties stops at this multiple of the best loss
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ class PenaltyPath:
         largest_first = np.sort(alphas)[::-1]
         for alpha in largest_first.tolist():
             coefficients_of_folds = self._fit_folds(alpha, min_upset_probability, starts)
-            starts = coefficients_of_folds  # near those of the next alpha
+            starts = coefficients_of_folds  # close to the coefficients of the next alpha
             differences_of_folds = [
                 design.differences(coefficients)
                 for design, coefficients in zip(
@@ -70,7 +70,7 @@ class PenaltyPath:
             loss = self._problem.held_out_loss(differences, min_upset_probability)
             if loss < best.loss:
                 best = SelectedPenalty(alpha, min_upset_probability, loss, differences)
-            elif loss > WORSE_LOSS * best.loss:  # smaller penalties are worse still
+            elif loss > WORSE_LOSS * best.loss:  # smaller penalties would be even worse
                 break
         return best
 
@@ -87,7 +87,7 @@ class PenaltyPath:
     def _fit_folds(
         self, alpha: float, min_upset_probability: float, starts: Sequence[Array | None]
     ) -> list[Array]:
-        """Coefficients of each fold; those of the capped link start at the logistic ones."""
+        """Coefficients of each fold; fits of the capped link start at the logistic coefficients."""
         if min_upset_probability:  # not convex: start at the logistic solution
             starts = self._logistic_coefficients_of_folds(alpha)
         folds = zip(self._train_designs, self._train_outcomes, starts, strict=True)

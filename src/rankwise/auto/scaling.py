@@ -47,7 +47,7 @@ STANDARD_GROUP = Scaling("standard+group", in_groups=True, with_standard=True)
 
 
 class ScaledView(NamedTuple):
-    """A fitted scaler, and the columns that it gives."""
+    """A fitted scaler, and the scaled columns."""
 
     scaler: Any
     columns: Any

@@ -59,7 +59,7 @@ class Stack:
     metric_by_unit : ndarray of shape (n_units,)
         The metric in each unit; the weights of a stack are computed without the unit.
     note : str
-        Why this kind, if another one was requested.
+        Reason for this kind, if another one was requested.
     """
 
     kind: str
@@ -74,7 +74,7 @@ class ProposedWeights(NamedTuple):
     Attributes
     ----------
     weights : ndarray of shape (n_draws, n_criteria, n_members)
-        Weights from all drawn units; those that count pairs are the first.
+        Weights from all drawn units; weights that count pairs come first.
     weights_without_unit : ndarray of shape (n_draws, n_criteria, n_units, n_members)
         The same without each unit.
     """
@@ -177,7 +177,8 @@ class Stacking:
     hold_out : HoldOut
         What was held out, and the metric.
     kind : {"stack", "mean", "best"}
-        How they are combined; a stack is replaced by what is clearly better on held-out data.
+        How members are combined; a stack is replaced by the best member if that is clearly better
+        on held-out data.
     """
 
     def __init__(self, members: Sequence[EvaluatedMember], hold_out: HoldOut, kind: str) -> None:
@@ -194,7 +195,7 @@ class Stacking:
 
     @property
     def _has_stack(self) -> bool:
-        """Whether members are stacked; weights from few items are noise."""
+        """Whether members are stacked, which requires enough items."""
         n_items, n_members = self._scaled_scores.shape
         return self._requested_kind == "stack" and n_members > 1 and n_items >= LEAST_FOR_STACK
 
@@ -231,7 +232,7 @@ class Stacking:
                 yield self._best_or_mean(drawn)
             return
         n_items, n_members = self._scaled_scores.shape
-        # as many draws at once as memory allows
+        # process as many draws at once as memory allows
         n_criteria = 1 + len(self._metric_weights)  # pairs, and smooth metrics
         n_entries_of_systems = SYSTEM_COPIES * self.n_units * n_members**2
         n_entries_of_draw = max(n_items * n_criteria, n_entries_of_systems)
@@ -360,7 +361,7 @@ class Stacking:
     def _select_alpha(self) -> float:
         """The alpha with the smallest share of wrong pairs by leave-group-out.
 
-        The cost is about that share, and it varies less than other metrics.
+        The cost "sign" approximates this share, which varies less than other metrics.
         """
         alphas = STACK_ALPHAS * self._normal_equations.mean_square
         every_unit_once = np.ones((1, self.n_units), dtype=np.intp)
@@ -377,7 +378,7 @@ class Stacking:
     def _fit_metric_weights(self) -> list[MetricWeights]:
         """Weights for the requested metric; none if it has no smooth version.
 
-        The five folds of one list are too few units to choose by.
+        Not for one list: five folds are too few units for a selection.
         """
         graph = self._hold_out.graph
         rank_function = smooth_version(self._hold_out.metric)

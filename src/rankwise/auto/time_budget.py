@@ -13,7 +13,7 @@ SECONDS_PER_MULTIPLICATION = 1e-10  # on one core of a typical machine
 
 
 class TimeBudget:
-    """Time that is left of a limit, and the speed of the machine; safe for several threads.
+    """Remaining time of a limit, and the speed of the machine; thread-safe.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class TimeBudget:
             return float(self._end - perf_counter() - reserved)
 
     def is_spent(self, share: float) -> bool:
-        """Whether this share of the limit is over."""
+        """Whether this share of the limit is used up."""
         limit = self._end - self._start  # infinite if there is none
         return bool(perf_counter() - self._start > share * limit)
 
@@ -56,12 +56,12 @@ class TimeBudget:
         return seconds_left > 0 and self.pace * expected_seconds <= share * seconds_left
 
     def reserve(self, name: str, seconds: float) -> None:
-        """Reserve time for the training of a member, in place of what it had reserved."""
+        """Reserve time for the training of a member; replaces its earlier reservation."""
         with self._lock:
             self._reserved[name] = seconds
 
     def release(self) -> None:
-        """Give up all reservations, when training begins."""
+        """Release all reservations, when training begins."""
         with self._lock:
             self._reserved.clear()
 

@@ -37,7 +37,7 @@ LIST_FOLDS = 5  # folds of the items of one list
 
 @dataclass(eq=False)
 class TrainingData:
-    """Items in the views that members receive, and what is known about their order.
+    """Items in the views that members receive, with their scores or preferences.
 
     Attributes
     ----------
@@ -185,7 +185,7 @@ def _data_of_graph(views: dict[str, Any], graph: PreferenceGraph) -> TrainingDat
 
 @dataclass(eq=False)
 class HoldOut:
-    """What is held out in turn: each group, or five folds of the items of one list.
+    """Held-out units: each group in turn, or five folds of the items of one list.
 
     Attributes
     ----------
@@ -231,7 +231,7 @@ class HoldOut:
 
     @cached_property
     def unit_of_item(self) -> Indices:
-        """For each item the number of its group, or of its fold of one list."""
+        """For each item the number of its group, or of its fold if there is one list."""
         fold = fold_of_item(self.folds, self.graph.n_items)
         group_and_fold = self.graph.groups * len(self.folds) + fold
         _, number_of_unit = np.unique(group_and_fold, return_inverse=True)
@@ -245,7 +245,7 @@ class HoldOut:
         return -1.0
 
     def group_folds(self, n_folds: int) -> Folds:
-        """At most this number of folds of groups, for refits; those of `folds` for one list."""
+        """At most this number of folds of groups, for refits; for one list the folds in `folds`."""
         if self.graph.n_groups == 1:
             return self.folds
         return make_folds(min(n_folds, self.graph.n_groups), self.graph)

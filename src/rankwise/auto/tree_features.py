@@ -138,11 +138,11 @@ class TreeFeatures(TransformerMixin, BaseEstimator):
         return validate_X(self, X, accept_sparse="csr", reset=reset, ensure_all_finite="allow-nan")
 
     def _n_cells(self, X: Any) -> int:
-        """Number of columns before those of values and words."""
+        """Number of leading columns: numbers and codes."""
         return int(X.shape[1]) - sum(self.sizes)
 
     def _value_slices(self) -> list[slice]:
-        """The columns of each category and text, among those of values and words."""
+        """Range of the columns of each category and text among the columns of values and words."""
         slices = []
         start = 0
         for size in self.sizes:
@@ -159,7 +159,7 @@ class TreeFeatures(TransformerMixin, BaseEstimator):
         n_scaled = 0
         if self.needs_groups_:
             n_scaled = n_numbers
-        else:  # trained on one list, in which nothing is scaled
+        else:  # trained on one list, where numbers are not scaled
             groups = None
 
         # columns: cells, numbers scaled in groups, scores of categories and texts

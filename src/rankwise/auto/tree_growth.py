@@ -18,14 +18,14 @@ MAX_LEAVES = 63
 MANY_ITEMS = 50_000  # from which trees have `MAX_LEAVES`
 LEARNING_RATE = 0.1
 TREES_PER_THREAD_COUNT = 20  # trees after which idle cores are counted again
-COLUMN_FOLDS = 5  # folds in which a column is scored by a model of the others
-PROBE_TREES = 50  # that decide whether a column is predictive
+COLUMN_FOLDS = 5  # folds for the out-of-fold scores of a column
+PROBE_TREES = 50  # trees that test whether a column is predictive
 LEAST_CORRELATION = 0.1  # of a predictive column with the target
 LEAST_STANDARD_ERRORS = 4.0  # of that correlation
 
 
 def rank_targets(graph: ScoreGraph) -> Array:
-    """The share of its group that an item is above, minus the share that it is below."""
+    """Share of the group that is ranked below each item, minus the share above it."""
     weights = graph.item_weights
     if weights is None:
         weights = np.ones(graph.n_items)
@@ -63,7 +63,7 @@ def predict_trees(model: Any, X: Array) -> Array:
 
 
 def is_predictive(numbers: Array, graph: ScoreGraph) -> bool:
-    """Whether trees on one column order groups, or items of one list, that are held out."""
+    """Whether trees on one column predict the order of held-out groups, or items of one list."""
     X = np.reshape(numbers, (-1, 1))
     scores = np.zeros(graph.n_items)
     for held_out in column_folds(graph):
@@ -82,7 +82,7 @@ def is_predictive(numbers: Array, graph: ScoreGraph) -> bool:
 
 
 def column_folds(graph: ScoreGraph) -> Folds:
-    """Folds of groups, or of the items of one list, in which columns are scored."""
+    """Folds of groups, or of the items of one list, for the out-of-fold scores of columns."""
     n_units = graph.n_groups
     if n_units == 1:
         n_units = graph.n_items
@@ -135,5 +135,5 @@ def lightgbm_or_none() -> Any:
     """LightGBM, or None if it is not installed."""
     try:
         return import_module("lightgbm")
-    except (ImportError, OSError):  # OSError: its library lacks that of OpenMP
+    except (ImportError, OSError):  # OSError: the OpenMP library is missing
         return None

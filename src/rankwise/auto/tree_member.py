@@ -25,7 +25,7 @@ STAGES = (20, 40, 80, 160, 320, 640, 1280, 2560)  # numbers of trees
 MIN_TREES = 80  # trees that are grown even if fewer were the best
 USUAL_TREES = 640  # grow beyond only while doubling removes at least `LEAST_GAIN` of wrong pairs
 LEAST_GAIN = 0.02
-MAX_WORK = 2e11  # trees times cells beyond `USUAL_TREES`: more would take a quarter of an hour
+MAX_WORK = 2e11  # trees times cells beyond `USUAL_TREES`; more would take a quarter of an hour
 FEATURE_MATRICES = 1.5  # of the size of the cells in memory
 REFIT_TIME = 0.5  # of a refit on all items, relative to the evaluation in three folds
 REFIT_TIME_AFTER_SAMPLE = 1.25  # relative to the evaluation on a sample
@@ -75,9 +75,10 @@ class GrownTrees(NamedTuple):
 def evaluate_trees(hold_out: HoldOut, seconds: float, pace: float) -> EvaluatedMember:
     """Grow trees without each fold, and stop when the share of wrong pairs rises.
 
-    Folds are of groups, or those of one list. A sample of a large data set is one fold, and the
-    trees are trained on all other items, or on as many as there is time for. The number of trees is
-    doubled while that helps and while there is time: the next trees take as long as all before.
+    The folds consist of groups, or of items of one list. A sample of a large data set is one fold,
+    and the trees are trained on all other items, or on as many as the time allows. The number of
+    trees is doubled while this improves the share of wrong pairs and while there is time: each
+    doubling takes as long as all trees before.
     """
     start = time.perf_counter()
     all_data = hold_out.all_data
@@ -115,7 +116,7 @@ def evaluate_trees(hold_out: HoldOut, seconds: float, pace: float) -> EvaluatedM
 
 
 def plan_trees(hold_out: HoldOut, seconds: float, pace: float) -> TreePlan:
-    """Folds of the trees, and how many of the items they are trained on."""
+    """Folds for the trees, and the share of the items that they are trained on."""
     n_held_out = hold_out.graph.n_items
     n_items, n_columns = hold_out.all_data.views["trees"].shape
     if n_held_out == n_items:
@@ -125,7 +126,7 @@ def plan_trees(hold_out: HoldOut, seconds: float, pace: float) -> TreePlan:
     first_tree_seconds = pace * FIRST_TREE_SECONDS * n_columns * n_train
     train_share = seconds / first_tree_seconds
     relative_refit_time = REFIT_TIME_AFTER_SAMPLE
-    # no time for a refit, or trees that have seen nearly all items: keep these trees
+    # keep these trees if there is no time for a refit, or if they were trained on nearly all items
     if train_share < 1 or n_held_out <= SEEN_TREE_SHARE * n_items:
         relative_refit_time = 0.0
     return TreePlan([np.arange(n_held_out)], train_share, relative_refit_time)

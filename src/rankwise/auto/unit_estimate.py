@@ -28,7 +28,7 @@ def estimate_from_units(
     scoring : str
         Name of the metric.
     where : str
-        What the units are, for the remark.
+        Description of the units, for the remark.
     n_groups : int
         Number of groups in training; one list has no interval for further groups.
     """

@@ -1,4 +1,4 @@
-"""Which column of a table is the target, the group, the weight or a feature."""
+"""Roles of the columns of a table: target, group, weight or feature."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def choose_columns(
     Raises
     ------
     TableFormatError
-        If the names do not say which column is meant; the message lists them.
+        If the names are ambiguous; the message lists them.
     """
     _check_names(table)
     positions_of_role: dict[str, list[int]] = {}

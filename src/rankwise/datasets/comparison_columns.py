@@ -1,4 +1,4 @@
-"""Which columns of a table of comparisons have which role."""
+"""Roles of the columns of a table of comparisons."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ComparisonColumns:
     items : tuple of int
         Winner and loser; the two sides; the item of a row of a ranking; or the places of a ranking.
     has_sides : bool
-        Whether the items are two sides, of which other columns say who won.
+        Whether the items are two sides, and other columns contain the outcome.
     outcome : int or None
         Words, labels or codes for the side that won.
     margin : int or None
@@ -130,7 +130,7 @@ def find_columns(table: TableFile, options: PairColumns) -> ComparisonColumns:
 
 
 def _outcome_column(options: PairColumns) -> Column:
-    """The column that says who won: `outcome`, or else `winner`."""
+    """The column with the outcome: `outcome`, or else `winner`."""
     outcome = options.get("outcome")
     if outcome is None:
         return options["winner"]
@@ -140,7 +140,7 @@ def _outcome_column(options: PairColumns) -> Column:
 def _find_columns_of_sides(
     finder: _ColumnFinder, options: PairColumns, further_columns: dict[str, Any]
 ) -> ComparisonColumns:
-    """Find the two columns of items, and the columns that say which side won."""
+    """Find the two columns of items, and the columns with the outcome."""
     sides = options["sides"]
     assert sides is not None
     items = finder.positions(sides, "sides")
@@ -163,7 +163,7 @@ def _find_columns_of_sides(
 
 
 def _find_further_columns(finder: _ColumnFinder, options: PairColumns) -> dict[str, Any]:
-    """Find the columns that have nothing to do with how the items and the winner are named."""
+    """Find the columns that identify neither the items nor the winner."""
     positions: dict[str, Any] = {
         "magnitude": finder.optional_position(options.get("magnitude"), "magnitude"),
         "weight": finder.optional_position(options.get("weight"), "weight"),
@@ -211,7 +211,7 @@ def _find_covariates(finder: _ColumnFinder, options: PairColumns) -> dict[str, A
 
 
 def is_row_order(table: TableFile, time: Column) -> bool:
-    """Whether `time` stands for the order of the rows, not for a column."""
+    """Whether `time` means the order of the rows, not a column."""
     return str(time) == "rows" and "rows" not in table.names
 
 

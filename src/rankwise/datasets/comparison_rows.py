@@ -134,7 +134,7 @@ class ComparisonRows:
         return time.expand_to_rows(read_times(time.texts, error_at_first_row))
 
     def refuse(self, is_bad: NDArray[np.bool_], problem: str, values: Any = None) -> None:
-        """Raise an error about the first bad row, if there is one; {} stands for its value."""
+        """Raise an error about the first bad row, if any; {} is replaced by its value."""
         if not is_bad.any():
             return
         row = int(is_bad.argmax())
@@ -171,7 +171,7 @@ def read_rows(
     columns : ComparisonColumns
         The columns.
     outcome_words : mapping from str to str
-        Words of the outcome and the words that they stand for.
+        Words of the outcome and their meanings.
     team_separator : str, optional
         Text between the members of a team.
     """
@@ -266,8 +266,8 @@ def _replace_teams_by_labels(
 
 
 def _is_tie(columns: ComparisonColumns, labels: Mapping[int, Labels]) -> NDArray[np.bool_]:
-    """Mask of the rows that are ties; of one element if no column says so."""
-    is_tie = np.zeros(1, bool)  # for all rows, if no column says what is a tie
+    """Mask of the rows that are ties; one element if no column marks ties."""
+    is_tie = np.zeros(1, bool)  # for all rows, if no column marks ties
     if columns.outcome is not None:
         outcome = labels[columns.outcome]
         sides = comparison_words.outcomes_of_words(outcome.texts)

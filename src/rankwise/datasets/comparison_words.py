@@ -136,7 +136,7 @@ _NUMBER_CODES = (  # the first code that has all numbers of the column is used
 
 
 def is_person(name: str) -> bool:
-    """Whether the name of a column says that it contains people: judge, user_id, "Taster ID".
+    """Whether the name of a column suggests that it contains people: judge, user_id, "Taster ID".
 
     Examples
     --------
@@ -158,7 +158,7 @@ _OUTCOME_OF_WORD = {
 
 
 def outcomes_of_words(words: Sequence[str]) -> list[int | None]:
-    """Return the outcome that each distinct word of a column stands for, None if unknown.
+    """Return the outcome that each distinct word of a column denotes, None if unknown.
 
     The meaning of a number depends on the other numbers: 1, 0, 0.5 are points of the first side; in
     -1, 0, 1 and in 0, 1, 2 the zero is a tie. A column of zeros alone has no meaning. The meaning
@@ -175,8 +175,8 @@ def outcomes_of_words(words: Sequence[str]) -> list[int | None]:
     >>> outcomes_of_words(["Model A", "model-b", "Tie (both bad)"])
     [1, -1, 0]
     """
-    # What a number or a letter means depends on the others of the column: 0 beside 1 is the second
-    # side, beside 1 and 2 a tie.
+    # The meaning of a number or a letter depends on the column: 0 together with 1 is the second
+    # side, together with 1 and 2 a tie.
     plain_words = [_plain_word(word) for word in words]
     numbers = [finite_number(word) for word in plain_words]
     outcome_of_number = _outcomes_of_numbers({n for n in numbers if n is not None})
@@ -217,7 +217,7 @@ def _outcomes_of_numbers(numbers: set[float]) -> dict[float, int]:
 
 
 def _outcome_of_word(word: str) -> int | None:
-    """Return the outcome that one word stands for, also as ``[[A]]`` or with "wins" behind it."""
+    """Return the outcome of one word, also if it is written as ``[[A]]`` or followed by "wins"."""
     without_brackets = re.sub(r"^\[\[(.+)\]\]$", r"\1", word)
     without_hyphens = without_brackets.replace("-", "")  # "model-a"
     without_verb = re.sub(r"(?<=.)(wins?|won)$", "", without_hyphens)  # "model_a wins"

@@ -31,13 +31,15 @@ from rankwise.datasets.vocabulary import finite_number, shown_value
 from rankwise.formatting import count, join_words
 from rankwise.frames import frame_columns
 
-MAX_COMPARISONS = 10**8  # that numbers of wins may stand for
+MAX_COMPARISONS = 10**8  # limit of the sum of numbers of wins
 
 
 def read_pairs(
     path: PathLike, *, delimiter: str | None = None, **columns: Unpack[PairColumns]
 ) -> PairData:
     """Read a table of comparisons with one comparison per row.
+
+    Use it to load matches, votes or rankings for `rate` or as training data of a ranker.
 
     The first line of a text file contains the names of the columns. Names of columns match
     regardless of case.
@@ -66,7 +68,7 @@ def read_pairs(
         "tie", "draw", "equal", "both bad", "X", 0.5. An error lists all unknown words.
     wins : two or three of str or int, optional
         With `sides`: columns with the number of wins of the first side, of the second side and,
-        optionally, of ties. A row stands for that number of comparisons.
+        optionally, of ties. A row then represents that number of comparisons.
     scores : pair of str or int, optional
         With `sides`: columns with the points, goals or grades of the two sides; more is better.
     margin : bool, default=False
@@ -157,6 +159,8 @@ def read_pairs(
 
 def pairs_from_frame(frame: Any, **columns: Unpack[PairColumns]) -> PairData:
     """Read comparisons from a data frame of pandas, polars or Arrow, or a dictionary of columns.
+
+    Use it for comparisons that are in memory; `read_pairs` reads files.
 
     Parameters
     ----------
@@ -251,7 +255,7 @@ def _pairs_of_winners(rows: ComparisonRows, times: NDArray[Any] | None) -> PairD
 def _pairs_of_sides(
     rows: ComparisonRows, times: NDArray[Any] | None, uses_margin: bool
 ) -> PairData:
-    """Comparisons from two columns of items, and further columns that say who won."""
+    """Comparisons from two columns of items, and further columns with the outcome."""
     columns = rows.columns
     if columns.wins:
         return _pairs_of_win_counts(rows, times)
@@ -485,7 +489,7 @@ def _read_outcomes_as_items(
     n_rows_of_word = np.bincount(outcome.codes)
     n_rows_with_item = np.bincount(outcome.codes, weights=~np.isnan(winning_side))
     is_item = n_rows_with_item == n_rows_of_word
-    # Numbers that are results say who won, although some are names of items, too.
+    # Numbers that are results determine the winner, even if some of them are also names of items.
     is_result = _is_number_for_result(words, known_sides, is_item)
     winning_side[outcome.expand_to_rows(is_result)] = np.nan
     return _ItemOutcomes(winning_side, is_item & ~is_result)
@@ -494,10 +498,10 @@ def _read_outcomes_as_items(
 def _is_number_for_result(
     words: list[str], known_sides: list[int | None], is_item: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
-    """Mask of the numbers among the words if they say who won; all False if they name items.
+    """Mask of the numbers among the words if they are results; all False if they name items.
 
-    A column is read in one way: if one number is no item, and all numbers have a meaning, then all
-    of them are results, although some are names of items, too.
+    A column is read in one way: if one number is not an item, and all numbers have a meaning, then
+    all of them are results, even if some are also names of items.
     """
     is_number = np.array([finite_number(word) is not None for word in words])
     sides_of_numbers = np.array(known_sides, dtype=object)[is_number]
@@ -515,7 +519,7 @@ def _sides_of_words(
     known_sides: list[int | None],
     is_item: NDArray[np.bool_],
 ) -> Array:
-    """The side that each word of the outcome stands for: 1, -1, 0 for a tie, NaN if none."""
+    """The side that each word of the outcome denotes: 1, -1, 0 for a tie, NaN if none."""
     first_column, second_column = rows.names(rows.columns.items)
     side_of_column = {first_column.lower(): 1.0, second_column.lower(): -1.0}
     side_of_word = np.full(len(words), np.nan)  # NaN: no side, unless it is changed below
@@ -557,7 +561,7 @@ def _pairs_of_win_counts(rows: ComparisonRows, times: NDArray[Any] | None) -> Pa
             f"the wins count {counts.sum():.0f} comparisons, at most {MAX_COMPARISONS} are read; "
             "divide the counts, or pass one row for each outcome with a weight."
         )
-    # Repeat each cell of the counts, by its number in row-major order, as often as it says.
+    # Repeat the number of each cell, in row-major order, as often as its count.
     n_outcomes = counts.shape[1]
     cell_of_pair = np.repeat(np.arange(counts.size), counts.ravel().astype(np.intp))
     row_of_pair = cell_of_pair // n_outcomes

@@ -267,7 +267,7 @@ class DelimitedTable(TableFile):
         return len(next(iter(self._parsed.values())))
 
     def _parse(self, positions: Sequence[int], as_text: Set[int]) -> dict[int, pa.ChunkedArray]:
-        """Parse columns with Arrow; those in `as_text` as they are spelled."""
+        """Parse columns with Arrow; the columns in `as_text` are read as text, unchanged."""
         arrow = import_arrow()
         reader = import_arrow("pyarrow.csv")
         rows = self._text[self._start_of_rows :]

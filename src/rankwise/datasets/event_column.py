@@ -1,4 +1,4 @@
-"""The column that says whether the event of an item was observed, or its time is censored."""
+"""The column that marks observed events and censored times."""
 
 from __future__ import annotations
 

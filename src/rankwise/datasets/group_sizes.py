@@ -1,4 +1,4 @@
-"""Group sizes instead of group labels: files of them, and the labels that they stand for."""
+"""Group sizes instead of group labels: files of sizes, and conversion to labels."""
 
 from __future__ import annotations
 
@@ -124,6 +124,8 @@ def read_group_sizes(path: PathLike) -> NDArray[np.intp]:
 
 def groups_from_sizes(sizes: ArrayLike, n_items: int | None = None) -> Indices:
     """Convert group sizes, the format of LightGBM and XGBoost, to one label per row.
+
+    Use it to convert the `group` argument of LightGBM or XGBoost.
 
     Parameters
     ----------

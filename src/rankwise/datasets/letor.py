@@ -122,6 +122,8 @@ def read_letor(
 ) -> RankingData | Iterator[RankingData]:
     """Read one or several files of rows ``label qid:group feature:value … # comment``.
 
+    Use it for LETOR files, also for files that do not fit in memory (`chunks`).
+
     This is the format of the LETOR collections, SVMrank, RankLib and (with a file of group sizes)
     LightGBM.  The rows may come in any order: those with the same qid form a group.
 

@@ -89,7 +89,7 @@ def parse_blocks(
 
 
 def _describe_problem(line: bytes, max_columns: int, zero_based: bool) -> str:
-    """Describe what is wrong with a line."""
+    """Describe the error in a line."""
     first_id = 1
     if zero_based:
         first_id = 0

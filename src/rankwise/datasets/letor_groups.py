@@ -84,7 +84,7 @@ class QidGroups:
             if has_group_sizes:
                 return codes
             return None
-        # Labels are integers if those of these rows are, not those of the whole file.
+        # Labels are integers if all labels of these rows are, regardless of the rest of the file.
         first_code = int(codes.min())
         last_code = int(codes.max())
         qids = self._qids[first_code : last_code + 1]

@@ -136,7 +136,7 @@ def _qid_word(label: object) -> str:
 
 
 def _comment_text(comment: object, row: int) -> str:
-    """Return `` # comment``, or nothing without a comment."""
+    """Return `` # comment``; empty without a comment."""
     text = ""
     if comment is not None:
         text = str(comment).strip()

@@ -41,7 +41,7 @@ def fingerprint_rows(
     Parameters
     ----------
     X : ndarray, sparse matrix or pyarrow.Table
-        Columns; those of a table are identified by name, in any order.
+        Columns; the columns of a table are identified by name, in any order.
     y : ndarray of shape (n_rows,)
         Scores.
     groups : ndarray of shape (n_rows,), optional

@@ -449,7 +449,7 @@ def validate_columns(options: PairColumns) -> PairColumns:
 
 
 def _check_ways_to_name_winner(options: PairColumns) -> None:
-    """Refuse scores and wins without sides, and several columns that say who won."""
+    """Refuse scores and wins without sides, and several columns with the outcome."""
     for name in ("scores", "wins"):
         if options.get(name) is not None and options.get("sides") is None:
             raise ValueError(f"{name}= needs sides=, the two columns with the items.")
@@ -469,7 +469,7 @@ def _check_n_columns(name: str, columns: Any, min_columns: int, max_columns: int
 
 
 def infer_columns(options: PairColumns, names: Sequence[str]) -> tuple[PairColumns, str]:
-    """Recognize sides and outcome by usual names, unless options or names say who won.
+    """Recognize sides and outcome by usual names, unless options or names specify them.
 
     Parameters
     ----------
@@ -506,7 +506,7 @@ def infer_columns(options: PairColumns, names: Sequence[str]) -> tuple[PairColum
 
 
 def _has_roles(options: PairColumns, names: Sequence[str]) -> bool:
-    """Whether the options, or a column of losers, say which columns have the items."""
+    """Whether the options, or a column of losers, specify the columns of the items."""
     for role in ("sides", "outcome", "ranking", "places"):
         if options.get(role) is not None:
             return True

@@ -70,7 +70,7 @@ def read_batches(
     columns : sequence of str
         Columns to read.
     engine : {"pyarrow", "duckdb", "polars"}
-        What reads the files.
+        Library that reads the files.
 
     Yields
     ------
@@ -81,7 +81,7 @@ def read_batches(
 
 
 def _read_with_pyarrow(files: Sequence[str], columns: Sequence[str]) -> Iterator[pa.Table]:
-    """Row group by row group; a scan of a dataset would keep what it has read of a file."""
+    """Read one row group at a time; a scan of a dataset would keep files in memory."""
     pyarrow = require("pyarrow", "engine='pyarrow'")
     parquet = require("pyarrow.parquet", "engine='pyarrow'")
     for file in files:

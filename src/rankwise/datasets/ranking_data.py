@@ -17,7 +17,7 @@ Features: TypeAlias = "Array | csr_matrix | pa.Table"
 
 
 class RankingData(NamedTuple):
-    """Items to rank; ``X, y, groups = data[:3]`` unpacks what `fit` takes.
+    """Items to rank; ``X, y, groups = data[:3]`` unpacks the arguments of `fit`.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class RankingData(NamedTuple):
 
     @property
     def truth(self) -> Array | None:
-        """What predictions are evaluated on: y, or survival times and events as two columns."""
+        """True values for evaluation: y, or survival times and events as two columns."""
         if self.event is None or self.y is None:
             return self.y
         return np.column_stack([self.y, self.event])

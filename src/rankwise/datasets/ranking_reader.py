@@ -75,6 +75,8 @@ def read_ranking(
 ) -> RankingData:
     r"""Read ranking data from a file; its format is recognized by the content.
 
+    Use it to load a table of items, with one item per row, from a file of any supported format.
+
     Parameters
     ----------
     path : str or path
@@ -101,7 +103,7 @@ def read_ranking(
     time : str or int, optional
         Column with the time of each item: numbers, such as years, or dates (2024-01-31).
     event : str or int, optional
-        The target has right-censored survival times, and this column says whether the event was
+        The target has right-censored survival times, and this column marks whether the event was
         observed (1, true, yes) or the time is censored (0, false, no).
     ignore : list of str or int, default=()
         Columns to drop.
@@ -113,8 +115,8 @@ def read_ranking(
         ``polars.from_arrow(X)`` convert it to a data frame. By default X is an array of numbers,
         and missing values and words are errors.
     text, numeric : lists of str or int, default=()
-        With `as_frame`: features to read as they are spelled, and features that must be numbers or
-        missing; a word in them raises an error that quotes it.
+        With `as_frame`: features to read as text, unchanged, and features that must be numbers or
+        missing values; a word in these raises an error that quotes it.
     missing : list of str, default=()
         Words and numbers that mark missing values in this file, such as ``["k.A.", "-999"]``, in
         addition to the usual words, such as NA.

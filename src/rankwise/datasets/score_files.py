@@ -140,11 +140,13 @@ def write_table_with_scores(
 ) -> None:
     r"""Write a copy of a table with the scores of its rows as last columns.
 
+    Use it to add predictions or ranks to a file without changing its other columns.
+
     Parameters
     ----------
     source : str or path
-        CSV, TSV, Parquet, Feather or JSON file. The rows of a text are copied as they are spelled,
-        including quotation marks, without blank lines; other formats keep their columns and types.
+        CSV, TSV, Parquet, Feather or JSON file. The rows of a text are copied unchanged, including
+        quotation marks, without blank lines; other formats keep their columns and types.
     path : str or path
         File of the same format, written completely or not at all; it may be `source`. The suffixes
         ``.gz``, ``.bz2``, ``.xz`` and ``.zst`` compress.

@@ -52,6 +52,8 @@ def make_ranking(
 ) -> RankingProblem:
     """Make ranking data from a linear utility.
 
+    Use it for examples and tests.
+
         utility = x · coef + offset of the query,      score = utility + noise
 
     The documents of a query are distributed around the center of the query, and the offset of the

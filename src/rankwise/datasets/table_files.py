@@ -54,7 +54,7 @@ class TableFile(ABC):
         Parameters
         ----------
         text_columns : sequence of int
-            Columns to read as they are spelled.
+            Columns to read as text, unchanged.
         typed_columns : sequence of int
             Columns to read with the type that their values show. If both sequences are empty, the
             first column is read.

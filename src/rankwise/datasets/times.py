@@ -76,7 +76,7 @@ def as_times(values: Any, n_times: int, unit: str = "comparison") -> NDArray[Any
     n_times : int
         Number of comparisons or rows.
     unit : str, default="comparison"
-        What has a time, for messages.
+        Name of the timed objects, for messages.
     """
     array = np.asarray(values)
     if array.shape != (n_times,):

@@ -1,4 +1,4 @@
-"""Runs and relevance judgments (qrels) in the format of TREC, for trec_eval and its kin."""
+"""Runs and relevance judgments (qrels) in the format of TREC, for trec_eval and similar tools."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rankwise.validation import check_option
 
 RUN = ("query", "Q0", "document", "rank", "score", "tag")
 QRELS = ("query", "0", "document", "relevance")
-UNKNOWN = ""  # document of a query that the run lacks
+UNKNOWN = ""  # document of a query that is missing in the run
 MIN_UNKNOWN_DOCUMENTS = 100  # such documents, at least, above the relevant ones of the query
 
 
@@ -31,7 +31,7 @@ class TrecRun(NamedTuple):
     score : ndarray of shape (n_rows,)
         Of a run: larger is better. NaN for documents that are judged only.
     relevance : ndarray of shape (n_rows,)
-        Of qrels: the grade. NaN for documents that nobody judged. Some qrels mark documents that
+        Of qrels: the grade. NaN for documents without a judgment. Some qrels mark documents that
         were in the pool and not judged by negative grades.
     """
 
@@ -49,7 +49,7 @@ class TrecRun(NamedTuple):
         run : dict
             ``{query: {document: number}}``.
         field : {"score", "relevance"}, default="score"
-            What the numbers are: "score" of a run, "relevance" of qrels.
+            Meaning of the numbers: "score" of a run, "relevance" of qrels.
 
         Returns
         -------
@@ -113,11 +113,11 @@ class TrecRun(NamedTuple):
         """Join the run with relevance judgments, for `rankwise.metrics.evaluate`.
 
         Relevance is NaN for documents without a judgment; `evaluate` counts them as not relevant
-        if a metric such as "judged@10" is requested, too. Relevant documents that the run lacks
-        come last in their query, with a score below all others of the run: they belong to the
-        ideal order of NDCG, and to all relevant documents of recall. So NDCG, precision, recall
-        and reciprocal rank equal those of trec_eval, as long as the cut-off is no larger than the
-        lists. Negative grades count as 0. Queries of the run without judgments are left out. A
+        if a metric such as "judged@10" is requested, too. Relevant documents that are missing in
+        the run come last in their query, with a score below all others of the run: they belong to
+        the ideal order of NDCG, and to all relevant documents of recall. So NDCG, precision, recall
+        and reciprocal rank equal the values of trec_eval if the cut-off is at most the length of
+        the lists. Negative grades count as 0. Queries of the run without judgments are left out. A
         UserWarning reports how many queries are missing in the run, and how many have no judgments.
 
         Parameters
@@ -134,7 +134,8 @@ class TrecRun(NamedTuple):
         Returns
         -------
         TrecRun
-            The rows of the run that belong to judged queries, then the documents it lacks.
+            The rows of the run that belong to judged queries, then the relevant documents that are
+            missing in the run.
 
         Examples
         --------
@@ -174,13 +175,14 @@ class TrecRun(NamedTuple):
         if missing_queries == "skip":
             evaluated_queries = judged_queries & run_queries
         elif missing_queries == "zero":
-            # Queries that the run lacks get documents without a name, which are not relevant, above
-            # the relevant ones and as many as in the longest list: metrics with a cut-off are 0.
+            # Queries that are missing in the run get documents without a name, which are not
+            # relevant, above the relevant ones and as many as in the longest list: metrics with a
+            # cut-off are 0.
             longest_list = _length_of_longest_list(self.query[has_judgments])
             n_unknown = max(MIN_UNKNOWN_DOCUMENTS, longest_list)
             for query in queries_not_in_run:
                 unknown_rows += [(query, UNKNOWN)] * n_unknown
-        # Relevant documents that the run lacks come last: they are in the ideal order of a metric.
+        # Missing relevant documents come last: they are part of the ideal order of a metric.
         relevant_rows_not_in_run = _relevant_rows(grade_of_row, evaluated_queries, set(run_rows))
 
         all_rows = [*run_rows, *unknown_rows, *relevant_rows_not_in_run]
@@ -266,7 +268,7 @@ def is_trec_run(path: PathLike) -> bool:
 def read_trec_run(path: PathLike) -> TrecRun:
     """Read a run: lines of query, ``Q0``, document, rank, score, name of the run.
 
-    The rank is not looked at, as in trec_eval: the score orders the documents.
+    As in trec_eval, the rank is ignored and the score orders the documents.
 
     Parameters
     ----------
@@ -311,7 +313,7 @@ def read_qrels(path: PathLike) -> TrecRun:
     Returns
     -------
     TrecRun
-        Its `score` is NaN. Grades are those of the file; `TrecRun.judged_by` and
+        Its `score` is NaN. Grades are read unchanged; `TrecRun.judged_by` and
         `rankwise.metrics.evaluate_runs` treat negative grades as trec_eval does.
 
     Raises
@@ -345,8 +347,8 @@ def write_trec_run(
     query, document : array-like of str, shape (n_rows,)
         Names without spaces, such as the groups of the items and their identifiers.
     score : array-like of shape (n_rows,)
-        As `predict` gives them. Equal scores stay in the order of rows; trec_eval orders them by
-        the names of documents.
+        Predicted scores. Equal scores stay in the order of rows; trec_eval orders them by the names
+        of documents.
     tag : str, default="rankwise"
         Name of the run.
 

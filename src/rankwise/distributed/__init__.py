@@ -1,8 +1,8 @@
 """RankRLS and RankSVM on Dask arrays and data frames that are spread over a cluster.
 
-Needs the extra ``dask`` and is imported on demand only. The
-estimators have the parameters and, to rounding or tolerance, the coefficients of their namesakes
-in `rankwise`; `fit` computes on the workers, the client sees sums only, and `predict` is lazy.
+Requires the extra ``dask`` and is imported on demand. The estimators have the parameters of the
+estimators of the same name in `rankwise` and, up to rounding or tolerance, the same coefficients.
+`fit` computes on the workers, the client receives sums only, and `predict` is lazy.
 
 >>> import dask.array as da
 >>> import numpy as np

@@ -98,7 +98,7 @@ def align_blocks(
 def _split_into_blocks(
     name: str, values: Collection | ArrayLike, block_lengths: tuple[float, ...]
 ) -> list[Delayed]:
-    """Return the blocks of values, aligned with those of X where the lengths are known."""
+    """Return the blocks of values, aligned with the blocks of X if the lengths are known."""
     collection = _as_collection(name, values, block_lengths)
     are_lengths_known = False
     if isinstance(collection, da.Array):

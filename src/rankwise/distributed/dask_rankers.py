@@ -216,6 +216,8 @@ def _score_frame(frame: Any, model: Any) -> Any:
 class RankRLS(LazyModel):
     """Regularized least-squares ranking on Dask collections.
 
+    Use it for data that are spread over a Dask cluster.
+
     It minimizes the objective of `rankwise.RankRLS` and has the same coefficients up to rounding.
     Each worker computes ``Rᵀ L R`` and ``Rᵀ d`` ([RankRLS09] equation 28) of the groups in its
     blocks. The sums are merged in a tree, and the client solves one p × p system.
@@ -223,7 +225,8 @@ class RankRLS(LazyModel):
     Parameters
     ----------
     alpha, kernel, gamma, degree, coef0, kernel_params, cost, ties, group_weight, beta
-        As in `rankwise.RankRLS`; a kernel other than "linear" needs a basis.
+        As in `rankwise.RankRLS`, with the same defaults; a kernel other than "linear" requires a
+        basis.
     basis : array of shape (n_basis, n_features), optional
         Basis points of a kernel model, for example ``X[:500].compute()``.
 
@@ -389,6 +392,9 @@ def _totals_of_block(
 class RankSVM(LazyModel):
     """Ranking support vector machine on Dask collections, trained to a certified gap.
 
+    Use it for data that are spread over a Dask cluster if only the order of the scores is
+    meaningful.
+
     It minimizes the objective of `rankwise.RankSVM` with the same solver. The blocks stay on the
     workers, which compute loss and subgradient of their groups at each iterate, and the client sums
     them. Rows of groups that are in several blocks are moved into one block.
@@ -396,12 +402,13 @@ class RankSVM(LazyModel):
     Parameters
     ----------
     alpha, loss, kernel, gamma, degree, coef0, kernel_params, group_weight
-        As in `rankwise.RankSVM`; a kernel other than "linear" needs a basis.
+        As in `rankwise.RankSVM`, with the same defaults; a kernel other than "linear" requires a
+        basis.
     basis : array of shape (n_basis, n_features), optional
         Basis points of a kernel model, for example ``X[:500].compute()``.
     tol, max_iter, verbose
-        As in `rankwise.RankSVM`.
-    solver : {"auto", "lbfgs", "newton-cg", "bmrm"}
+        As in `rankwise.RankSVM`, with the same defaults.
+    solver : {"auto", "lbfgs", "newton-cg", "bmrm"}, default="auto"
         As in `rankwise.RankSVM`, but "auto" is "lbfgs" for both losses, which needs fewer passes
         over the data.
 

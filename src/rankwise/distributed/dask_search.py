@@ -26,8 +26,8 @@ class RankRLSCV(BaseEstimator):
     Use it instead of `rankwise.RankRLSCV` for data that are spread over a cluster. The workers add
     up their rows once. They also send the rows of `n_held_out` groups, drawn by the hash values of
     their labels; the client holds out each of these groups from the model of all other rows
-    ([RankRLS09] section 3.3). With at least as many groups as there are, the result is that of
-    `rankwise.RankRLSCV`.
+    ([RankRLS09] section 3.3). If `n_held_out` is at least the number of groups, the result equals
+    that of `rankwise.RankRLSCV`.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class RankRLSCV(BaseEstimator):
     n_held_out : int, default=1000
         Number of groups that are held out in turn.
     kernel, gamma, degree, coef0, kernel_params, cost, ties, group_weight, beta, basis
-        As in `rankwise.distributed.RankRLS`.
+        As in `rankwise.distributed.RankRLS`, with the same defaults.
 
     Attributes
     ----------

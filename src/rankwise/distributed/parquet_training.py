@@ -58,8 +58,8 @@ def train_parquet(
     features : sequence of str, optional
         Columns with features; by default all other columns, which must be numbers.
     engine : {"pyarrow", "duckdb", "polars", "dask", "spark"}, default="pyarrow"
-        What reads the files. "dask" uses the current `distributed.Client`, or the threads of this
-        machine; "spark" the active Spark session, or a local one.
+        Library that reads the files. "dask" uses the current `distributed.Client`, or the threads
+        of this machine; "spark" the active Spark session, or a local one.
     alphas : array-like of shape (n_alphas,), optional
         Candidates; by default the 40 values of `RankRLSCV`.
     scoring : str, Metric or function, default="disagreement"

@@ -1,4 +1,4 @@
-"""What every engine computes from the rows: sums for solving and a sample for leave-group-out."""
+"""Results that every engine computes from the rows: sums, and a sample for leave-group-out."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Totals(NamedTuple):
     Attributes
     ----------
     statistics : SufficientStatistics
-        Of all rows.
+        Sums over all rows.
     sample : GroupSample
-        Of the same rows.
+        Sample of groups from the same rows.
     """
 
     statistics: SufficientStatistics
@@ -48,7 +48,7 @@ class ColumnRoles:
         Columns with the relevance and with the group labels.
     seems_sorted : bool
         Whether the rows of a group seem to follow each other, so that only the first and the last
-        group of a batch can have rows in other batches. A group that comes back raises a
+        group of a batch can have rows in other batches. A group that continues later raises a
         ClosedGroupError.
     """
 
@@ -80,7 +80,7 @@ def add_batches(
 
 
 def _stack_columns(columns: Sequence[AnyArray]) -> AnyArray:
-    """A matrix of these columns, one after the other in memory, which takes the fewest copies."""
+    """A matrix of these columns, stored by columns, which requires the fewest copies."""
     n_rows = len(columns[0])
     n_columns = len(columns)
     common_dtype = np.result_type(*columns)

@@ -60,29 +60,29 @@ class ConditionalRankRLS(RankerMixin, BaseEstimator):
 
     Parameters
     ----------
-    alpha : float
+    alpha : float, default=0.001
         Regularization, positive; relative to the mean over pairs.
-    row_kernel : str or callable
+    row_kernel : str or callable, default="linear"
         "linear", any other name of `sklearn.metrics.pairwise.pairwise_kernels`, "ngram" for
         a list of texts, a function of two rows, which may be any objects, or "precomputed".
-    column_kernel : str or callable
+    column_kernel : str or callable, default="linear"
         Kernel of the columns, with the same options.
     row_gamma, column_gamma : float, optional
         Parameter gamma of the named kernels.
     row_kernel_params, column_kernel_params : dict, optional
         "degree" and "coef0" of named kernels, "ngram_range" and "shared" of "ngram", keyword
         arguments of callable ones.
-    ranked : {"columns", "rows", "cells"}
+    ranked : {"columns", "rows", "cells"}, default="columns"
         Pairs in the loss: columns of one row, rows of one column, or any two cells, as for
         affinities on one scale. "cells" is solved by conjugate gradients.
-    cost, ties, group_weight : str
+    cost, ties, group_weight : str, default="magnitude", "include" and "pairs"
         As in `RankRLS`; the groups are the rows. Anything but ``cost="magnitude",
         ties="include"`` is solved by conjugate gradients.
-    fit_intercept : bool or "auto"
+    fit_intercept : bool or "auto", default="auto"
         Whether the columns have an order that all rows share: the mean of k(x, x) is added to the
         kernel of the rows (to that of the columns if rows are ranked, to both if cells are).
         "auto" adds it to linear kernels only; most other kernels contain a constant.
-    tol : float
+    tol : float, default=1e-8
         Conjugate gradients stop when the preconditioned norm of the residual is at most this times
         that of the right-hand side.
     max_iter : int, optional
@@ -106,7 +106,7 @@ class ConditionalRankRLS(RankerMixin, BaseEstimator):
     feature_names_ : list
         Names of the features of the rows and of the columns, None for features without names.
     n_pairs_, n_iter_, n_features_in_
-        As in `RankRLS`; the features are those of the rows.
+        As in `RankRLS`; the features are the row features.
 
     Examples
     --------
@@ -251,7 +251,7 @@ class ConditionalRankRLS(RankerMixin, BaseEstimator):
     def _read_new_items(
         self, rows: MatrixLike, columns: MatrixLike | None
     ) -> tuple[TableItems, TableItems]:
-        """The checked rows and columns of a prediction; None stands for the training columns."""
+        """The checked rows and columns of a prediction; None is the training columns."""
         row_names, column_names = self.feature_names_
         expected_rows = ExpectedFeatures(self.n_features_in_, row_names)
         row_items = TableItems.read("rows", self._make_row_kernel(), rows, expected_rows)
@@ -264,7 +264,7 @@ class ConditionalRankRLS(RankerMixin, BaseEstimator):
         return row_items, column_items
 
     def rank(self, rows: MatrixLike, columns: MatrixLike = None) -> NDArray[np.intp]:
-        """Ranks of the columns for each row, or of what `ranked` says; 1 is best.
+        """Ranks of the columns for each row (or as set by `ranked`); 1 is best.
 
         Parameters
         ----------
@@ -297,7 +297,7 @@ class ConditionalRankRLS(RankerMixin, BaseEstimator):
             As in `predict`.
         Y : array-like of shape (n_rows, n_columns)
             True scores, NaN where unknown.
-        metric : str or Metric
+        metric : str or Metric, default="concordance"
             Any name of `rankwise.metrics`.
 
         Returns
@@ -334,11 +334,11 @@ class ConditionalRankRLS(RankerMixin, BaseEstimator):
         ----------
         rows, columns, Y, sample_weight
             As in `fit`; the estimator does not change.
-        leave : {"rows", "columns", "both"}
-            What is new to the model: the row of a cell, its column, or both.
+        leave : {"rows", "columns", "both"}, default="rows"
+            Whether the row of a cell, its column, or both are left out.
         alphas : array-like of shape (n_alphas,), optional
             Several values of alpha; by default that of the estimator.
-        cv : "auto", None, int, splitter or iterable
+        cv : "auto", None, int, splitter or iterable, default="auto"
             None leaves out one row or column at a time, as "auto" does if all cells are known; else
             "auto" makes five folds and refits the model for each. For ``leave="both"``, "auto"
             makes ten folds of rows and leaves out every column in each of them if all cells are
@@ -347,9 +347,9 @@ class ConditionalRankRLS(RankerMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_rows, n_columns) or (n_rows, n_columns, n_alphas)
-            Held-out scores. Those of a row are centered at their mean over the columns that the
-            model was trained on, so that columns of different folds can be compared; if cells are
-            ranked, they are on the scale of Y.
+            Held-out scores. The scores of a row are centered at their mean over the training
+            columns, so that columns of different folds can be compared; if cells are ranked, scores
+            are on the scale of Y.
         """
         task = self.hold_out_task(rows, columns, Y, leave, sample_weight)
         return task.leave_out(alphas, cv)
@@ -573,28 +573,27 @@ class ConditionalRankRLSCV(BaseSearch):
 
     Use it in place of `ConditionalRankRLS` if alpha is not known.
 
-    Every alpha is evaluated on held-out rows, columns or both: hold out what will be new when the
-    model is used. The held-out scores are exact, and computed without refits if all cells are
-    known.
+    Every alpha is evaluated on held-out rows, columns or both; choose those that will be new in
+    predictions. The held-out scores are exact, and computed without refits if all cells are known.
 
     Parameters
     ----------
     alphas : array-like of shape (n_alphas,), optional
         Candidates; by default 40 values, two per decade, as in `RankRLSCV`.
-    leave : {"rows", "columns", "both"}
+    leave : {"rows", "columns", "both"}, default="rows"
         What is held out.
-    cv : "auto", None, int, splitter or iterable
+    cv : "auto", None, int, splitter or iterable, default="auto"
         As in `ConditionalRankRLS.leave_out`.
-    scoring : str, Metric or function
+    scoring : str, Metric or function, default="disagreement"
         Any name of `rankwise.metrics`; each row is a group.
-    row_gamma, column_gamma
+    row_gamma, column_gamma : float or list of float, default=None
         Parameter gamma of the kernels; a list of values is searched.
-    store_predictions : bool
-        Keep the held-out scores in ``cv_results_["predictions"]``: a list of arrays of shape
-        (n_rows · n_columns, n_alphas).
+    store_predictions : bool, default=False
+        Whether to store the held-out scores in ``cv_results_["predictions"]``: a list of arrays of
+        shape (n_rows · n_columns, n_alphas).
     row_kernel, column_kernel, row_kernel_params, column_kernel_params, ranked, cost, ties, \
 group_weight, fit_intercept, tol, max_iter
-        As in `ConditionalRankRLS`.
+        As in `ConditionalRankRLS`, with the same defaults.
 
     Attributes
     ----------

@@ -13,8 +13,8 @@ both       folds of rows, for each fold                  refits for folds of row
            its rows
 =========  ============================================  =====================================
 
-Held-out scores must be comparable between folds. Those of a row are therefore centered at its mean
-score over the training columns; those of one list of cells are on the scale of Y.
+Held-out scores must be comparable between folds. The scores of a row are therefore centered at its
+mean score over the training columns; scores of one list of cells are on the scale of Y.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class DyadicTask(TableTask):
         """The learner fitted to all data, with this alpha."""
 
     def default_values(self, _: str) -> Array:
-        """40 alphas from rounding to 1e4 times the mean squared distance in a pair."""
+        """40 alphas from the rounding error to 1e4 times the mean squared distance in a pair."""
         # The kernel of cells is a product, and so is the mean squared distance of two cells.
         with np.errstate(over="ignore", invalid="ignore"):  # reported below
             row_spread = self.problem.rows.spread()  # total variance of the features
@@ -144,7 +144,7 @@ class DyadicTask(TableTask):
             check_option("cv", cv, ("auto",))
         holds_out_one = cv is None or isinstance(cv, str)  # "auto": one if there is a shortcut
 
-        # shortcuts without refits where there are some
+        # use shortcuts without refits if there are any
         if self.leave == "rows" and holds_out_one:
             return self._leave_one_row_out(alphas, cv)
         if self.problem.has_closed_form:
@@ -155,7 +155,7 @@ class DyadicTask(TableTask):
         return self._refit_folds(alphas, cv)
 
     def leave_out(self, alphas: ArrayLike | None, cv: CrossValidation) -> Array:
-        """Held-out scores of all cells for several alphas, or for that of the learner."""
+        """Held-out scores of all cells for several alphas, or for the alpha of the learner."""
         if alphas is None:
             only_alpha = check_alphas([self.learner.alpha], "alphas")
             scores = self._by_rows_of_user(self.held_out(only_alpha, cv).scores)
@@ -232,7 +232,7 @@ class DyadicTask(TableTask):
     def _leave_one_column_out_of_row_folds(
         self, alphas: Array, cv: CrossValidation
     ) -> HeldOutTable:
-        """Models without each fold of rows, and of these the ones without each column."""
+        """Models without each fold of rows, and from these the models without each column."""
         problem = self.problem
         n_rows, n_columns = problem.loss.shape
         check_pairs_remain(n_columns > 2)  # two columns to compare remain

@@ -91,7 +91,7 @@ def solve_with_progress(
 ) -> Solutions:
     """The solution for one alpha, with a progress line and warnings.
 
-    `kernel` is what a warning calls the kernel.
+    `kernel` is the name of the kernel in warnings.
     """
     progress = Progress(estimator_name)
     alphas = check_alphas([alpha], "alpha")

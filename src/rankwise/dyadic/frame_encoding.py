@@ -13,8 +13,7 @@ from rankwise.preprocessing.table_vectorizer import TableVectorizer
 def fit_vectorizer(items: MatrixLike, kernel: Kernel) -> TableVectorizer | None:
     """A TableVectorizer fitted to a data frame that needs one; None for all other items.
 
-    A frame of numbers without missing values is used as it is, and so are kernel values and
-    objects.
+    Frames of numbers without missing values, kernel values and objects are not encoded.
     """
     columns = frame_columns(items)
     if columns is None or kernel.is_precomputed or kernel.takes_objects:

@@ -1,4 +1,4 @@
-"""LabelRanker: for each instance an order of the same labels."""
+"""LabelRanker: rank the same labels for each instance."""
 
 from __future__ import annotations
 
@@ -56,24 +56,24 @@ class LabelRanker(KernelModel):
 
     Parameters
     ----------
-    alpha : float
+    alpha : float, default=0.001
         Regularization, positive; relative to the mean over pairs.
-    values : {"scores", "ranks"}
+    values : {"scores", "ranks"}, default="scores"
         Contents of y: scores, larger is better, or ranks, 1 is best.
-    cost, ties, group_weight : str
+    cost, ties, group_weight : str, default="magnitude", "include" and "pairs"
         As in `RankRLS`; the groups are the instances. ``ties="exclude"`` drops pairs of labels
         with equal scores: for sets of labels (multi-label), the pairs of two relevant labels and of
         two other labels. If y contains classes, these pairs are always dropped.
-    fit_intercept : bool
-        Whether labels have offsets, so that most instances may prefer the same labels. Adds a
-        constant feature of the root mean squared length of the instances.
+    fit_intercept : bool, default=True
+        Whether labels have offsets, which model an order that most instances share. Adds a constant
+        feature of the root mean squared length of the instances.
     kernel, gamma, degree, coef0, kernel_params
-        The kernel of the instances, as in `RankRLS`.
+        Kernel of the instances, as in `RankRLS`, with the same defaults.
     n_basis, basis, random_state
-        A kernel model on basis items, as in `RankRLS`.
-    solver : {"auto", "primal", "dual", "iterative"}
+        Basis of a kernel model, as in `RankRLS`, with the same defaults.
+    solver : {"auto", "primal", "dual", "iterative"}, default="auto"
         As in `RankRLS`.
-    tol : float
+    tol : float, default=1e-8
         Conjugate gradients stop when the preconditioned norm of the residual is at most this times
         that of the right-hand side.
     max_iter : int, optional
@@ -263,9 +263,9 @@ class LabelRanker(KernelModel):
         ----------
         X : array-like or sparse matrix of shape (n_instances, n_features)
             Instances.
-        level : float
+        level : float, default=0.9
             Share of new instances whose set contains the best label, or one of those that are tied
-            for it. It is at most n/(n + 1) for n training instances: .9 requires 9, .95 requires
+            for it. It is at most n/(n + 1) for n training instances: 0.9 requires 9, 0.95 requires
             19.
 
         Returns
@@ -301,7 +301,7 @@ class LabelRanker(KernelModel):
         # gaps_: in held-out data, how far the best label was below the top score
         is_in_set = in_best_set(scores.ravel(), instance_of_score, self.gaps_, level)
         set_sizes = is_in_set.reshape(scores.shape).sum(axis=1)
-        # A set has the labels of the highest scores, so its size is enough.
+        # A set contains the labels with the highest scores, so its size determines it.
         labels_best_first = self.predict_order(X)
         return [labels[:size] for labels, size in zip(labels_best_first, set_sizes, strict=True)]
 
@@ -314,7 +314,7 @@ class LabelRanker(KernelModel):
             Instances.
         y : array-like of shape (n_instances, n_labels) or (n_instances,)
             Their labels, as in `fit`.
-        metric : str or Metric
+        metric : str or Metric, default="tau"
             Any name of `rankwise.metrics`: "tau", "spearman", "hit@3" (the best label is among the
             first three), "ndcg@5", "concordance".
 
@@ -354,7 +354,7 @@ class LabelRanker(KernelModel):
             As in `fit`; the estimator does not change.
         alphas : array-like of shape (n_alphas,), optional
             Several values of alpha; by default that of the estimator.
-        cv : "auto", None, int, splitter or iterable
+        cv : "auto", None, int, splitter or iterable, default="auto"
             None leaves out one instance at a time, as "auto" does if that requires no refits (all
             scores are known and of equal weight, or the data are small); else "auto" makes five
             folds.
@@ -377,7 +377,7 @@ class LabelRanker(KernelModel):
         ----------
         X, y
             The data of `fit`.
-        cv : "auto", None, int, splitter or iterable
+        cv : "auto", None, int, splitter or iterable, default="auto"
             As in `leave_out`.
 
         Returns
@@ -424,7 +424,7 @@ class LabelRanker(KernelModel):
         if len(target.Y) != X.shape[0]:
             raise ValueError(f"Y has {len(target.Y)} rows but X has {X.shape[0]}.")
         ties = self.ties
-        if target.is_class:  # all labels but one are tied, and say nothing about each other
+        if target.is_class:  # all other labels are tied, and their order is unknown
             ties = "exclude"
         loss = make_table_loss(
             target.Y,
@@ -525,18 +525,22 @@ class LabelRankerCV(Search):
     ----------
     alphas : array-like of shape (n_alphas,), optional
         Candidates; by default 40 values, two per decade, as in `RankRLSCV`.
-    cv : "auto", None, int, splitter or iterable
+    cv : "auto", None, int, splitter or iterable, default="auto"
         As in `LabelRanker.leave_out`; splitters split the instances.
-    scoring : str, Metric or function
+    scoring : str, Metric or function, default="tau"
         Any name of `rankwise.metrics`, such as "tau", "spearman", "hit@1" or "ndcg@5".
-    gamma, degree, coef0
-        Kernel parameters; a list of values is searched.
-    store_predictions : bool
-        Keep the held-out scores in ``cv_results_["predictions"]``: a list of arrays of shape
-        (n_instances · n_labels, n_alphas).
+    gamma : float or list of float, default=None
+        Parameter of the named kernels, as in scikit-learn; a list of values is searched.
+    degree : float or list of float, default=3
+        Degree of the polynomial kernel; a list of values is searched.
+    coef0 : float or list of float, default=1
+        Constant of the polynomial and sigmoid kernels; a list of values is searched.
+    store_predictions : bool, default=False
+        Whether to store the held-out scores in ``cv_results_["predictions"]``: a list of arrays of
+        shape (n_instances · n_labels, n_alphas).
     values, cost, ties, group_weight, fit_intercept, kernel, kernel_params, n_basis, basis, \
 solver, tol, max_iter, random_state
-        As in `LabelRanker`.
+        As in `LabelRanker`, with the same defaults.
 
     Attributes
     ----------

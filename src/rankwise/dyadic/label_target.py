@@ -100,7 +100,7 @@ def _read_classes(y: Labels, fitted_labels: Labels | None) -> LabelTarget:
 
 
 def _scores_of_ranks(ranks: Array) -> Array:
-    """Minus the ranks; those of a row must be 1, 2, … without gaps or duplicates."""
+    """Minus the ranks; the ranks of a row must be 1, 2, … without gaps or duplicates."""
     sorted_ranks = np.sort(ranks, axis=1)  # NaN is last
     expected_ranks = np.arange(1.0, ranks.shape[1] + 1)
     is_wrong_rank = (sorted_ranks != expected_ranks) & ~np.isnan(sorted_ranks)

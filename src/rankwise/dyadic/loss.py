@@ -18,8 +18,8 @@ class DyadicLoss:
 
     [RankRLS09] section 2.2: cells of different rows are not compared. In matrix form the loss is
     ``tr Fᵀ A(F) − 2 tr Fᵀ T`` plus a constant. A is linear and depends on the observed cells only,
-    through their graph. No array is larger than the table. If the table is one list, the pairs are
-    those of any two observed cells.
+    through their graph. No array is larger than the table. If the table is one list, the pairs
+    consist of any two observed cells.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ class DyadicLoss:
         _, n_columns = self.shape
         row_of_cell = self._observed_cells // n_columns
         cell_weight = None
-        if self.weight is not None:  # the weight of a pair is the product of those of its cells
+        if self.weight is not None:  # weight of a pair: product of the weights of its cells
             cell_weight = np.sqrt(self.weight)[row_of_cell]
         group_of_cell = row_of_cell
         if self.cells_are_one_list:

@@ -84,14 +84,14 @@ class Side(ABC):
 
 @dataclass(frozen=True, eq=False)
 class LabelSide(Side):
-    """Labels: items without features, each of which resembles itself only."""
+    """Labels: items without features, whose kernel is the identity."""
 
     def subset(self, items: Indices) -> LabelSide:
         """The side itself: labels are not held out."""
         return self  # only rows are selected; all labels stay
 
     def basis_values_at(self, new_items: Indices, items: Indices) -> Matrix:
-        """Labels have no basis functions but themselves."""
+        """Return the identity: the basis functions of labels are the labels themselves."""
         raise NotImplementedError("labels cannot be held out")
 
     def precondition(self, weight: Array) -> PreconditionedSide:
@@ -173,7 +173,7 @@ class FeatureSide(DecomposedSide):
         return self.matrix[new_items]
 
     def precondition(self, weight: Array) -> PreconditionedSide:
-        """Features with diagonal ``Rᵀ H R``; features that are too large stay as they are."""
+        """Features with diagonal ``Rᵀ H R``; features that are too large are returned unchanged."""
         # Transform the features X to R, with the same kernel X Xᵀ = R Rᵀ, for which Rᵀ H R is
         # diagonal: features that are orthogonal with the weights H = diag(weight) of the items.
         if not self.is_decomposed:  # too large: keep the features, and only this diagonal
@@ -339,7 +339,7 @@ class KernelSide(DecomposedSide):
 
     @cached_property
     def spectrum(self) -> Spectrum:
-        """Eigenvalues and vectors of the kernel matrix, without those that are zero."""
+        """Nonzero eigenvalues of the kernel matrix, and their vectors."""
         spectrum = find_spectrum(self.matrix, is_kernel=True, centered=self.is_centered)
         n_items = len(spectrum.vectors)
         # drop directions whose eigenvalue is zero, up to rounding

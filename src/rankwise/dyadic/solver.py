@@ -19,7 +19,7 @@ the scores ``F = R B Sᵀ`` and the system
 A product takes four matrix products of the size of the table; the q t × q t kernel matrix of the
 cells is never formed. If A were a Kronecker product ``H ⊗ L`` of diagonal matrices, features with
 diagonal ``Rᵀ H R`` and ``Sᵀ L S`` would make the system diagonal. That is the preconditioner: the
-solution of a complete table, with weights for rows and columns of fewer scores.
+solution of a complete table, with weights for rows and columns with fewer scores.
 """
 
 from __future__ import annotations
@@ -216,7 +216,7 @@ class DyadicProblem:
         row_eigenvalues = self.rows.spectrum.eigenvalues
         column_eigenvalues = self.decomposed_columns.spectrum.eigenvalues
         largest_column_eigenvalue = np.abs(column_eigenvalues).max(initial=0.0)
-        # Features of the new rows whose weights are those of the eigenvectors of the row kernel
+        # Features of the new rows that belong to the weights of the eigenvectors of the row kernel
         new_row_features = np.asarray(new_row_basis_values @ self.rows.vectors_to_basis_weights)
 
         held_out = np.empty((len(alphas), len(new_row_features), n_columns))
@@ -347,7 +347,7 @@ class DyadicProblem:
     def _ridge_penalties(
         self, alphas: Array, n_rows: int | None = None, n_columns: int | None = None
     ) -> Array:
-        """ρ of a table with these numbers of rows and columns, by default those of the table."""
+        """ρ of a table with these numbers of rows and columns, by default of this table."""
         if n_rows is None:
             n_rows = self.loss.shape[0]
         if n_columns is None:
@@ -391,7 +391,7 @@ class DyadicProblem:
         alphas: Array,
         watch: Watch | None = None,
     ) -> Solutions:
-        """Conjugate gradients; the largest alpha first, whose solution starts the next one."""
+        """Conjugate gradients from the largest alpha down; each solution starts the next."""
         n_row_features = len(rows.squared_norms)
         n_column_features = len(columns.squared_norms)
         coef = np.empty((len(alphas), n_row_features, n_column_features))
@@ -425,7 +425,7 @@ class DyadicProblem:
         """The solution B for one alpha by conjugate gradients.
 
         The unknowns are scaled by the root of the preconditioner. The norm of the residual is then
-        the preconditioned one, in which features in small units count as those in large ones.
+        the preconditioned one, which does not depend on the units of the features.
         """
         # B: weights of the products of a row feature and a column feature. Conjugate gradients find
         # x = B / scale, where scale² is the inverse of the approximate diagonal of the system.

@@ -1,4 +1,4 @@
-"""Preference graphs: which items are preferred to which, by how much and how weighty."""
+"""Preference graphs: preferences between items, with magnitudes and weights."""
 
 from rankwise.graphs.base import GraphDescription, PairGraph, PreferenceGraph
 from rankwise.graphs.score_graph import ScoreGraph

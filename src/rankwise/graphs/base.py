@@ -1,7 +1,7 @@
 """PreferenceGraph, the base class of graphs, and PairGraph, the list of a graph's edges.
 
-They are in one module because each needs the other: every graph lists its edges as a PairGraph, and
-the base class derives everything else from that list.
+They are in one module because they depend on each other: every graph lists its edges as a
+PairGraph, and the base class derives everything else from that list.
 """
 
 from __future__ import annotations
@@ -126,9 +126,9 @@ class PreferenceGraph(ABC):
 
     @property
     def hold_out_unit(self) -> str:
-        """What cross-validation holds out if there is one group: "items" or "edges".
+        """Held-out unit of cross-validation if there is one group: "items" or "edges".
 
-        "edges" if the edges are given one by one, "items" if they follow from values of the items.
+        "edges" if the edges are passed explicitly, "items" if they follow from values of the items.
         """
         if self.has_relevance:
             return "items"
@@ -145,7 +145,7 @@ class PreferenceGraph(ABC):
         Returns
         -------
         bool
-            True if the graph has what the metric needs.
+            True if the graph has the data that the metric requires.
         """
         return self.has_relevance or name in PREFERENCE_METRICS
 
@@ -165,7 +165,7 @@ class PreferenceGraph(ABC):
     def divergence(self) -> Array:
         """The vector d; one column per output where the graph holds several."""
         edges = self._edges
-        # flows from losers to winners: what each item receives, less what it gives
+        # flows from losers to winners: inflow minus outflow of each item
         flow = edges.edge_weight * edges.edge_target  # ω δ, from the loser to the winner
         inflow = np.bincount(edges.winner, flow, self.n_items)
         outflow = np.bincount(edges.loser, flow, self.n_items)
@@ -365,14 +365,14 @@ class PreferenceGraph(ABC):
     def disagreement(
         self, F: NDArray[Any], fold: Indices | None = None, *, pooled: bool = False
     ) -> Array:
-        """Weighted share of the strict preferences in each group that F orders wrongly.
+        """Weighted share of the strict preferences in each group that F misorders.
 
         An edge belongs to the group of its winner.
 
         Parameters
         ----------
         F : ndarray of shape (n_items,) or (n_items, k)
-            Predicted scores; a pair of equal scores counts one half.
+            Predicted scores; a pair with equal scores counts as one half.
         fold : ndarray of shape (n_items,), default=None
             Number of the fold of each item. Only pairs inside a fold are counted, because other
             pairs would compare the predictions of two models.
@@ -443,7 +443,7 @@ class PairGraph(PreferenceGraph):
     winner, loser : array-like of int or str, shape (n_edges,)
         Row numbers of the items in X, or names: then the rows of X are the rows of `items`.
     magnitude : array-like of shape (n_edges,), default=None
-        By how much the winner is preferred; 1 if None. Zero is a tie.
+        Margin of the preference; 1 if None. Zero is a tie.
     weight : array-like of shape (n_edges,), default=None
         Positive weights of the edges; 1 if None.
     n_items : int, default=None
@@ -513,7 +513,7 @@ class PairGraph(PreferenceGraph):
         group_weight: str = "pairs",
         items: NDArray[Any] | None = None,
     ) -> PairGraph:
-        """Make a graph of arrays and options that are checked already.
+        """Make a graph from arrays and options that were validated before.
 
         Parameters
         ----------

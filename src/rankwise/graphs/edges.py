@@ -1,4 +1,4 @@
-"""Edges of a preference graph as arrays, and how the edges that a user passes are read."""
+"""Edges of a preference graph as arrays, and validation of edges passed by the user."""
 
 from __future__ import annotations
 

@@ -61,8 +61,8 @@ def nested_scatter(
     >>> nested_scatter(R, [rows, parents], target)[0]  # 14 + 5 · (2 · 2² + 2 · 2²)
     array([[94.]])
     """
-    # scatter of the rows around the means of their parents, of these around the means of their own
-    # parents, and so on, each weighted; and the moment Rᵀ target
+    # weighted scatter of the rows around the means of their parents, of the parents around the
+    # means of their parents, and so on; and the moment Rᵀ target
     innermost_partition, *outer_partitions = partitions
     rows = _WeightedRows(R, innermost_partition, target, row_weight)
     gram, moment, means = _scatter_of_rows(rows)
@@ -110,7 +110,7 @@ def shift_of_columns(R: Any) -> Array | None:
     mean = sample.mean(axis=0)
     mean_square = (sample**2).mean(axis=0)
     is_far_from_zero = mean**2 > MAX_MEAN_SHARE * mean_square  # compared to its variation
-    if not is_far_from_zero.any():  # a shift gains nothing
+    if not is_far_from_zero.any():  # a shift would not reduce rounding errors
         return None
     return np.asarray(mean)
 
@@ -176,7 +176,7 @@ class BlockedGram:
         return self.sum_of_parent / np.where(sizes > 0, sizes, 1.0)[:, None]
 
     def gram_of_means(self) -> Array:
-        """What the Gram matrix has more than the scatter around the means of the parents."""
+        """Gram matrix minus the scatter around the means of the parents."""
         # Σ w n μ μᵀ over the parents with weights w, sizes n and means μ
         root_of_weight = self._scale_of_parent * np.sqrt(self._rows.partition.size)
         weighted_means = self.means * root_of_weight[:, None]
@@ -216,7 +216,7 @@ def _scatter_of_rows(rows: _WeightedRows) -> tuple[Array, Array, Array]:
     end, ``Σ w x xᵀ − Σ w n μ μᵀ``, which costs at most the three digits of `MAX_MEAN_SHARE`.
     Columns far from zero are shifted first, by the mean of a sample of rows; the means that are
     returned are shifted, too. If a column would lose more digits (it has one value for all rows of
-    a parent), a second pass adds up the squares of centered rows, where nothing cancels.
+    a parent), a second pass adds up the squares of centered rows, which do not cancel.
     """
     # shift columns far from zero to their mean: their squares would lose digits
     shift = shift_of_columns(rows.R)

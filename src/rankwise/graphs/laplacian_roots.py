@@ -1,6 +1,6 @@
 """Square roots of graph Laplacians: F with F Fᵀ = scale·L + shift·D.
 
-D holds the weights of the items, ones if they have none.
+D is the diagonal matrix of the weights of the items, 1 by default.
 
 With a root, the kernel problem becomes symmetric: ``a = F c`` with
 ``(Fᵀ K F + λ I) c = b`` and ``F b = d`` is the solution of [RankRLS09] equation 17, and K need
@@ -63,14 +63,14 @@ class LevelRoot(GraphRoot):
     magnitude and sign costs only scales these, so its root N scales them by square roots: O(m).
 
     With weights w it is ``F = D^½ N``, D = diag(w), since L is ``D^½ N² D^½``. The components are
-    then those of a vector ``v = √w ∘ x``: what is a constant of x is a multiple of √w, and a mean
+    then the components of a vector ``v = √w ∘ x``: a constant of x is a multiple of √w, and a mean
     of x is ``Σ √w v / Σ w``. For a clique, ``N = √s (I − uuᵀ)`` with s = Σ w and u = √(w/s).
     Items of weight 0 have zero rows.
     """
 
     def __init__(self, levels: Levels, within: Array, between: Array, shift: float) -> None:
-        # squares of the factors, for each level, of three components of a vector: deviation from
-        # the level mean, of the level mean from the group mean, and the group mean
+        # squared factors of each level for the three components of a vector: deviation from the
+        # level mean, deviation of the level mean from the group mean, and the group mean
         of_group_means = np.full(len(within), shift)
         self._levels = levels
         self._factors = np.sqrt([within, between, of_group_means])  # (3, n_levels)
@@ -114,7 +114,8 @@ class LevelRoot(GraphRoot):
         # Fᵀ K F = N K N, where N scales each item and adds a constant in each level: four terms
         level_of_item = self._levels.level_of_item
         scale = self._factors[0][level_of_item]
-        # what N adds to the columns of K in each level, and then to the rows of that
+        # constants that N adds to the columns of K in each level, and then to the rows of the
+        # result
         U = self._constants_of_levels(K, self._factors)  # (n_levels, n_items)
         C = self._constants_of_levels(np.ascontiguousarray(U.T), self._factors)
         # for items i and j of the levels c_i and c_j, N K N is K_ij scaled by the factors of both,

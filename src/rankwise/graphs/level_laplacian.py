@@ -91,8 +91,9 @@ class LevelLaplacian:
 
     def root(self, scale: float, shift: float) -> LevelRoot:
         """F with ``F Fᵀ = scale L + shift D``, D the weights of the items."""
-        # of scale L + shift D: L scales the deviations from the means of levels by `within`, and
-        # those of levels from groups by `between`; the item weights D scale both by 1
+        # scale L + shift D: L scales the deviations from the level means by `within`, and the
+        # deviations of level means from group means by `between`; the item weights D scale both by
+        # 1
         within = scale * self.within + shift
         between = scale * self.between + shift
         return LevelRoot(self.levels, within, between, shift)

@@ -233,7 +233,7 @@ class ScoreGraph(PreferenceGraph):
     @cached_property
     def components(self) -> Indices:
         """Connected component of each item; every item without a pair is a component."""
-        # a group is one component, but every item without a pair is a component of its own
+        # a group is one component; an item without a pair is a separate component
         is_connected = (self._n_pairs_of_group > 0)[self.groups]
         if self.item_weights is not None:
             is_connected &= self.item_weights > 0
@@ -410,7 +410,7 @@ class ScoreGraph(PreferenceGraph):
     def _all_pairs_in_groups(self) -> tuple[Indices, Indices]:
         """Both items of every pair in a group, each pair once."""
         groups = self._groups
-        # positions are those in groups.order; each item is paired with those of its group before it
+        # positions in groups.order; each item is paired with the items of its group before it
         position = np.arange(self.n_items)
         group_start = np.repeat(groups.starts, groups.sizes)
         n_before = position - group_start
@@ -458,7 +458,7 @@ class ScoreGraph(PreferenceGraph):
         ScoreGraph
             A graph with ``cost="sign"`` and ``ties="exclude"``.
         """
-        if self.ties == "exclude":  # the same pairs, whatever their cost
+        if self.ties == "exclude":  # the same pairs for every cost
             return self
         # with this cost, tied items are never a pair
         return self._with_same_options(self._relevance(), cost="sign")

@@ -75,6 +75,9 @@ def make_target(
 ) -> GroupedTarget:
     """Join scores, group labels and weights in one target that scikit-learn can slice.
 
+    Use it in scikit-learn's `cross_val_score`, `GridSearchCV` and Pipelines to pass groups to the
+    ranker.
+
     Without metadata routing (scikit-learn's default) ``GridSearchCV(...).fit(X, y, groups=g)``
     passes the groups to the splitter only, and the ranker would compare all rows with each other. A
     target that contains the groups passes them to the ranker, too.

@@ -34,10 +34,10 @@ NOT_FOLLOWED = -1.0  # time of items that are in no pair: before all others, and
 class SurvivalGraph(PreferenceGraph):
     """Right-censored times as preferences: a longer survival is preferred.
 
-    Item j is preferred to item i if the event of item i was observed and item j was observed for
-    longer. Pass the graph as y to RankRLS, RankSVM, RankLogistic, CoRankRLS or their searches:
-    larger predicted scores then mean longer survival. The pairs are never listed: sums over them
-    cost O(n_items log n_items).
+    Use it as y for survival data. Item j is preferred to item i if the event of item i was observed
+    and item j was observed for longer. Pass the graph as y to RankRLS, RankSVM, RankLogistic,
+    CoRankRLS or their searches: larger predicted scores then mean longer survival. The pairs are
+    never listed: sums over them cost O(n_items log n_items).
 
     Two events at the same time are no pair. An event and a censored item of the same time are a
     pair: the censored item survived longer. All pairs have the magnitude 1.
@@ -45,8 +45,8 @@ class SurvivalGraph(PreferenceGraph):
     Parameters
     ----------
     time : array-like of shape (n_items,)
-        Time of the event or of the censoring, 0 or larger. NaN, or None, stands for an item that
-        was not followed; it must have no event and is in no pair.
+        Time of the event or of the censoring, 0 or larger. NaN or None marks an item without
+        follow-up; it must have no event and is in no pair.
     event : array-like of shape (n_items,)
         Whether the event was observed (True or 1) or the time is censored (False or 0).
     groups : array-like of shape (n_items,), default=None
@@ -154,7 +154,7 @@ class SurvivalGraph(PreferenceGraph):
     @cached_property
     def components(self) -> Indices:
         """Connected component: all items of a group that are in a pair; others are alone."""
-        # a group is one component, but every item without a pair is a component of its own
+        # a group is one component; an item without a pair is a separate component
         label_of_single_item = self.n_groups + np.arange(self.n_items)
         labels = np.where(self.degrees > 0, self.groups, label_of_single_item)
         _, component = np.unique(labels, return_inverse=True)

@@ -168,8 +168,8 @@ class SurvivalRoot(GraphRoot):
         levels = self._levels
         sorted_V = self._sort(V)
         level_mean = self._level_means(self._root_weight * sorted_V)
-        # what each level subtracts from every item of the later levels, since it is compared with
-        # their mean
+        # contribution of each level to every item of the later levels, since it is compared with
+        # their mean; it is subtracted
         later_share = reciprocal_or_zero(levels.weight_of_later)[:, None]
         flow = self._later_factor * later_share * levels.weight_of_level[:, None] * level_mean
         constant = (self._later_factor - self._level_factor) * level_mean
@@ -240,7 +240,7 @@ class SurvivalRoot(GraphRoot):
 
 
 class WhitenedBlock(NamedTuple):
-    """Rows of R, as they are, and as rows of ``Fᵀ R``."""
+    """Rows of R, and the corresponding rows of ``Fᵀ R``."""
 
     items: Indices
     features: Array

@@ -1,4 +1,4 @@
-"""Strict preferences, and which of them a vector of scores violates; for pairwise losses.
+"""Strict preferences, and the preferences that a vector of scores violates; for pairwise losses.
 
 The violated pairs (i → j), those with ``f_i − f_j < 1``, are a graph in which every δ is one.
 `ViolatedOrderedPairs` and `ViolatedEdgePairs` both have
@@ -131,7 +131,7 @@ class ViolatedOrderedPairs:
         self._sorted_scores = scores[order]
         self._sorted_level = pairs.level[order]
         # for each sorted item the weight of its partners in violated pairs that it should lose, and
-        # in those it should win; if nothing is weighted, these are counts
+        # in violated pairs that it should win; counts if there are no weights
         if pairs.item_weights is not None:
             self._weight_lost, self._weight_won = self._sums_over_partners(pairs.item_weights)
         elif pairs.can_lose is not None:

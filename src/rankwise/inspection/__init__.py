@@ -1,4 +1,4 @@
-"""Explanations of a model: contributions and importance of columns, and why x is above y."""
+"""Explanations of a model: contributions and importance of columns, explanations of pairs."""
 
 from rankwise.inspection.importance import PermutationImportance, permutation_importance
 from rankwise.inspection.pair_explanation import PairContributions, pair_contributions

@@ -75,7 +75,7 @@ def feature_curves(
     curves : list of FeatureCurve
         One for each feature.
     scale : {"value", "scaled value"}
-        What x of the curves is.
+        Whether x of the curves are values of the column or scaled values.
     """
     if not has_curves(estimator):
         raise TypeError(
@@ -92,7 +92,7 @@ def feature_curves(
     if names is None:
         names = column_names(X)
 
-    # Draw over the values of the column, if a scaled value stands for one of them
+    # Draw over the values of the column, if each scaled value corresponds to one value
     is_affine = all(isinstance(scaler, AFFINE_SCALERS) for _, scaler in scalers.steps)
     if is_affine:
         x = values

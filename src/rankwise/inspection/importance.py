@@ -123,9 +123,10 @@ def permutation_importance(
 
     Use it to see which columns any model depends on.
 
-    A column is permuted among the items of each group, and the other columns stay as they are. So
-    the model sees values that occur in the group, and a column that is constant in each group (a
-    feature of the query) has no importance: it cannot change the order inside a group.
+    A column is permuted among the items of each group, and all other columns are unchanged. The
+    model is therefore evaluated on values that occur in the group, and a column that is constant in
+    each group (a feature of the query) has no importance: it cannot change the order inside a
+    group.
 
     Parameters
     ----------
@@ -138,8 +139,8 @@ def permutation_importance(
     groups : array-like of shape (n_items,), optional
         Group labels; None means one list.
     scoring : str, Metric or function, default="disagreement"
-        Any metric that `rankwise.metrics.get_metric` accepts. A loss is positive for errors and
-        gains alike.
+        Any metric that `rankwise.metrics.get_metric` accepts. For errors, the loss is the increase
+        of the metric.
     n_repeats : int, default=5
         Number of permutations of each column.
     confidence : float, default=0.95
@@ -160,8 +161,8 @@ def permutation_importance(
 
     Notes
     -----
-    It takes ``n_columns * n_repeats`` predictions of all items. Two columns with the same
-    information replace each other, so each of them alone has a small importance.
+    The cost is ``n_columns * n_repeats`` predictions of all items. If two columns contain the same
+    information, each of them alone has a small importance.
 
     Examples
     --------
@@ -225,7 +226,7 @@ def permutation_importance(
 
 
 def _matrix_and_names(model: BaseEstimator, X: MatrixLike) -> tuple[MatrixLike, list[str]]:
-    """X as it is predicted, and the names of its columns: those of the frame, or of the model."""
+    """X as passed to `predict`, and the names of its columns, from the frame or the model."""
     names = column_names(X)
     if names is not None:
         return X, names

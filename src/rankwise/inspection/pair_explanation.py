@@ -48,7 +48,7 @@ class PairContributions:
     first, second : list
         Values of the two items.
     values : ndarray of shape (n_columns,)
-        Contributions; positive if the column speaks for the first item. Their sum is `difference`.
+        Contributions; positive if the column favors the first item. Their sum is `difference`.
     standard_error : ndarray of shape (n_columns,)
         Error of the sampled orders of the columns; 0 if all orders were evaluated.
     difference : float
@@ -114,10 +114,11 @@ def pair_contributions(
 ) -> PairContributions:
     """Explain why any model ranks one item above another, column by column.
 
-    The difference of the two scores is split among the columns in which the items differ. A
-    column is evaluated by exchanging its values between the two items: if the model depends on
-    the column, the difference of the scores changes. No other item changes, and each column of
-    the group keeps its values, so models that scale features inside groups are explained as well.
+    Use it to see why a model ranks one item above another. The difference of the two scores is
+    split among the columns where the items differ. A column is evaluated by exchanging its values
+    between the two items: if the model depends on the column, the difference of the scores changes.
+    No other item changes, and each column of the group keeps its values, so models that scale
+    features inside groups are explained as well.
 
     Parameters
     ----------

@@ -52,8 +52,8 @@ def choose_basis(
     n_basis : int or None
         Number of basis items; None for given row numbers.
     basis : {"random", "kmeans++"} or array of int
-        How to choose, or row numbers. [RankRLS09] section 3.5 finds random choice no worse than
-        more careful methods.
+        How to select the items, or row numbers. In [RankRLS09] section 3.5 random selection is no
+        worse than more elaborate methods.
     random_state : int, RandomState or None
         Seed.
 

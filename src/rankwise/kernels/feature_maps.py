@@ -183,7 +183,7 @@ class BasisFeatures(NamedTuple):
         return self.basis
 
     def transform(self, X: Matrix) -> Matrix:
-        """R of the rows of X; kernel values are computed for a chunk of rows at a time."""
+        """R of the rows of X; kernel values are computed in chunks of rows."""
         return self.kernel.product(_kernel_columns(self, X), self.items, self.root)
 
     def coefficients(self, w: Array) -> Array:

@@ -91,7 +91,7 @@ class Kernel:
             raise ValueError(f"shared={shared!r}; expected a number from 0 to below 1.")
 
     def matrix(self, X: Matrix, Y: Matrix = None) -> Array:
-        """Kernel values between the rows of X and those of Y (of X if None), as float64.
+        """Kernel values between the rows of X and the rows of Y (of X if None), as float64.
 
         Without Y, equal rows of X have equal rows and columns, to the last bit.
         """
@@ -117,7 +117,7 @@ class Kernel:
             K = pairwise_kernels(X, Y, metric=self.function, **self.params)
         else:
             parameters = {"degree": self.degree, "coef0": self.coef0}
-            if self.gamma is not None:  # None is the default of each kernel, not always a value
+            if self.gamma is not None:  # None is the default of the kernel
                 parameters["gamma"] = self.gamma
             K = pairwise_kernels(X, Y, metric=self.function, filter_params=True, **parameters)
         if sp.issparse(K):
@@ -181,8 +181,8 @@ def center_kernel(K: Array) -> Array:
     A loss over pairs depends on differences only, so its dual coefficients sum to zero and
     constants do not matter; a conditionally positive kernel becomes a positive one.
     """
-    # subtract, in place, the means of the columns and then those of the rows
-    column_mean = K.mean(axis=0)  # that of the rows, too: K is symmetric
+    # subtract the means of the columns, and then of the rows, in place
+    column_mean = K.mean(axis=0)  # also the mean of the rows, since K is symmetric
     K -= column_mean
     K -= (column_mean - column_mean.mean())[:, None]
     return K

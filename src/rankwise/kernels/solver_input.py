@@ -54,7 +54,7 @@ class LazyFeatures:
 
 
 class SolverInput(NamedTuple):
-    """The matrix of a solver, and the way from its solutions to coefficients.
+    """The matrix of a solver, and the map from its solutions to coefficients.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class SolverInput(NamedTuple):
     is_definite : bool
         False if negative eigenvalues of the kernel had to be left out.
     linear_features : array, sparse matrix or None
-        The features of a linear model, whose scales say what an alpha does to each.
+        The features of a linear model, whose scales determine the effect of alpha on each feature.
     """
 
     method: str

@@ -1,4 +1,4 @@
-"""Matrix products in which equal rows have equal results, and a search for equal rows.
+"""Matrix products with bitwise equal results for equal rows, and a search for equal rows.
 
 BLAS rounds a row of a product differently at different positions of the matrix. Without these
 products, equal items could get scores that differ in the last digit, and a ranking would separate
@@ -173,7 +173,7 @@ def _hash_sparse(X: Matrix, factors: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def _in_order(X: Matrix) -> Matrix:
-    """X with the entries of each row in the order of the columns, in which products are summed."""
+    """X with the entries of each row sorted by column, the order of summation in products."""
     # entries of each row in the order of the columns, each once
     X = X.tocsr()
     if not X.has_canonical_format:

@@ -1,4 +1,4 @@
-"""Views: subsets of the columns with a kernel each."""
+"""Views: subsets of the columns, each with a kernel."""
 
 from __future__ import annotations
 
@@ -17,25 +17,30 @@ from rankwise.kernels.kernel import Kernel, KernelName
 class View(BaseEstimator):
     """A view of the items, for learners that train one model per view.
 
-    Views differ in their columns, in the kernel, or in the basis items only: each basis has its
-    own hypothesis space ([CoRankRLS10] section 3.4). A view is a set of parameters; it can be
-    cloned and compared like an estimator, but has no `fit`.
+    Use it in the parameter `views` of `CoRankRLS` and `RankingPursuit`. Views may differ in their
+    columns, in the kernel, or only in the basis items: each basis has its own hypothesis space
+    ([CoRankRLS10] section 3.4). A view is a set of parameters; it can be cloned and compared like
+    an estimator, but has no `fit`.
 
     Parameters
     ----------
-    columns : array-like of int, bool or str, slice, or None
+    columns : array-like of int, bool or str, slice, or None, default=None
         Columns of X: numbers, a mask, a slice, or names if X is a data frame. None takes all.
-    kernel : str or callable
+    kernel : str or callable, default="linear"
         As in `RankRLS`. With "precomputed" the columns are kernel values to the training items.
-    gamma, degree, coef0
-        Parameters of the named kernels, as in scikit-learn.
+    gamma : float, default=None
+        Parameter of the named kernels, as in scikit-learn.
+    degree : float, default=3
+        Degree of the polynomial kernel.
+    coef0 : float, default=1
+        Constant of the polynomial and sigmoid kernels.
     kernel_params : dict, optional
         Keyword arguments of a callable kernel.
     n_basis : int, optional
-        Number of basis items. None leaves it to the learner; a linear view then uses its columns
-        as they are.
-    basis : {"random", "kmeans++"}, array of int, or array of shape (n_basis, n_features)
-        How the basis is chosen, the row numbers of the basis items, or points with all columns.
+        Number of basis items. None leaves the number to the learner; a linear view then uses its
+        columns.
+    basis : {"random", "kmeans++"}, array of int, or array of points, default="random"
+        How the basis items are selected, their row numbers, or points with all columns.
 
     Examples
     --------

@@ -133,7 +133,7 @@ def check_features(features: MatrixLike, n_items: int) -> Array:
 def check_clusters(data: PairData, clusters: ArrayLike | None, intervals: bool) -> Indices | None:
     """Return the cluster of each comparison as a number, or None if there are no clusters.
 
-    By default the clusters are those of the data, or else its judges.
+    By default the clusters, or else the judges, of the data are used.
     """
     # Without the argument: the clusters of the data, or else its judges.
     if clusters is None:

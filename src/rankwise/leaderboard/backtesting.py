@@ -95,6 +95,8 @@ def backtest(
 ) -> Backtest:
     """Rate the comparisons before a date, and evaluate the board on those from the date on.
 
+    Use it to check how well a board predicts later games, and whether time or context improve it.
+
     The board is compared with the same model without time and context, with Elo ratings (frozen at
     the date, and updated game by game, with the step that predicts the earlier comparisons best),
     and with the shares of win, draw and loss. Items that are new after the date count as average.

@@ -78,7 +78,7 @@ class Leaderboard(RankedBoard):
     fitted : RatingModel
         The fitted model; its ratings are not on the scale of the board.
     inputs : ModelInputs
-        What else the ratings are estimated from.
+        Other inputs of the ratings: features, covariates, priors.
     presentation : Presentation
         Scale, order and confidence.
 
@@ -198,7 +198,7 @@ class Leaderboard(RankedBoard):
         """
         if self.parts is not None:  # intervals of the posterior do not leave out units
             return np.inf
-        # Units are what intervals leave out: comparisons, or clusters of them.
+        # Intervals leave out units: comparisons, or clusters of them.
         weights = self.comparisons.weight
         if self.inputs.clusters is None:
             return effective_number(weights)
@@ -237,7 +237,7 @@ class Leaderboard(RankedBoard):
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
-        """What a reader must know, one sentence each."""
+        """Remarks for readers of the board, one sentence each."""
         notes = []
         if self.prior is not None and self.inputs.priors is not None:
             prior_note = self.prior.note(self.n_comparisons)
@@ -371,8 +371,8 @@ class Leaderboard(RankedBoard):
         a, b : str or int
             Labels of two items of one component.
         by : {"judge", "cluster", "group"} or array-like of shape (n_comparisons,), optional
-            Remove whole blocks of comparisons: those of a judge, cluster or group of the data, or
-            those with the same label, such as a prompt.
+            Remove whole blocks of comparisons: all comparisons of a judge, cluster or group of the
+            data, or all comparisons with the same label, such as a prompt.
 
         Returns
         -------
@@ -427,7 +427,7 @@ class Leaderboard(RankedBoard):
             return {}
         if len(self) * len(model.counts.count) > MOST_FLIP_ENTRIES:
             return {}
-        # In each component, what reverses each ranked item and the next one.
+        # In each component, votes that reverse each ranked item and the next one.
         by_item: dict[Label, VotesToFlip] = {}
         for component in range(1, self.n_components + 1):
             rows = [row for row in self.rows if row.component == component]
@@ -518,8 +518,8 @@ class Leaderboard(RankedBoard):
     ) -> Forecast:
         """Predict the probabilities of win, draw and loss of games.
 
-        Probabilities are those of the model. Least squares has none: a curve is fitted to the
-        margins of comparisons that were left out one at a time.
+        The probabilities come from the model. Least squares has no probabilities: a curve is fitted
+        to the margins of comparisons that were left out one at a time.
 
         Parameters
         ----------

@@ -213,8 +213,8 @@ def check_identified(
     without_covariates = replace(counts, covariates=covariates[:, :0])
     item_system = RatingSystem(without_covariates, X, prior_ratings)
 
-    # Schur complement Zᵀ W Z − Cᵀ A⁻¹ C: the Gram matrix of what the items (with the Gram matrix A
-    # and the cross products C) do not explain of the covariates Z.
+    # Schur complement Zᵀ W Z − Cᵀ A⁻¹ C: the Gram matrix of the residuals of the covariates Z on
+    # the items, with the Gram matrix A of the items and the cross products C.
     weighted_covariates = weights[:, None] * covariates
     cross = item_system.apply_transpose(weighted_covariates)
     # A tiny ridge: the ratings may explain all that they can.

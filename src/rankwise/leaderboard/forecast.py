@@ -365,7 +365,7 @@ def log_losses(probabilities: Array, outcome: Array) -> Array:
 
 
 def base_rates(before: PairData, n: int) -> Array:
-    """Shares of win, draw and loss; those of win and loss are equal if sides have no meaning."""
+    """Shares of win, draw and loss; win and loss have equal shares if sides have no meaning."""
     outcome = np.sign(before.outcome)
     win = np.mean(outcome == 1)
     draw = np.mean(outcome == 0)
@@ -378,7 +378,7 @@ def base_rates(before: PairData, n: int) -> Array:
 
 
 def compare_forecasts(outcome: Array, probabilities: dict[str, Array]) -> tuple[ForecastScore, ...]:
-    """Score each method; the differences are to the first one."""
+    """Score each method; differences are relative to the first method."""
     n = len(outcome)
     outcome_column = 1 - outcome.astype(np.intp)  # 0 for a win, 1 for a draw, 2 for a loss
     losses_of_first = None

@@ -136,7 +136,7 @@ def compare_judges(
     weight, weight_error = _shrink_to_one(slopes.value, slopes.error)
     weight_width = norm.isf(tail) * weight_error
 
-    # The side bias is what the weighted expected outcomes leave.
+    # The side bias is the mean residual after the weighted expected outcomes.
     predicted = slopes.average * weight[judge_codes] * expected
     bias = _side_bias_by_judge(outcome - predicted, judge_codes)
     bias_quantile = student.isf(tail, np.maximum(1, n_votes - 1))
@@ -234,7 +234,7 @@ def _shrink_to_one(slope: Array, error: Array) -> tuple[Array, Array]:
     precision = np.zeros(len(error))
     precision[is_usable] = 1 / error[is_usable] ** 2
 
-    # Variance of the true slopes around 1: what the squares exceed the errors, weighted.
+    # Variance of the true slopes around 1: weighted excess of the squares over the errors.
     variance_of_slopes = 0.0
     if is_usable.any():
         excess = (slope[is_usable] - 1) ** 2 - error[is_usable] ** 2
@@ -282,7 +282,7 @@ def _agreement_by_judge(
 
 
 def _remark(slope: float, largest_slope: float, bias: float, bias_width: float) -> str:
-    """Return what is significant about a judge, with widths corrected for several judges."""
+    """Return significant deviations of a judge, with widths corrected for several judges."""
     remarks = []
     if largest_slope < 0:
         remarks.append("votes against the others")

@@ -22,7 +22,7 @@ DEFAULT_ALPHA = 1e-8
 
 
 def default_model(data: PairData) -> str:
-    """Return the model of `rate` if none is named."""
+    """Return the default model of `rate`."""
     if data.times is not None or data.contexts:
         return "bradley-terry"
     if data.rankings is not None:

@@ -24,9 +24,9 @@ class Prior(NamedTuple):
         Difference in rating, on the scale of the board, of two items that differ by one standard
         deviation in the prior; negative if the votes contradict the prior.
     votes : float
-        Number of votes that the priors are worth: nλ/2, since the priors add λ votes to each of n
-        items and each vote is about two items, times the share of the variance of the ratings that
-        the priors explain. Random numbers are worth next to none.
+        Number of votes that the priors are equivalent to: nλ/2, since the priors add λ votes to
+        each of n items and each vote is about two items, times the share of the variance of the
+        ratings that the priors explain; close to 0 for random numbers.
     trust : float
         Share of the priors in all votes, theirs and the observed ones, from 0 to 1.
     """
@@ -102,8 +102,9 @@ class Priors(NamedTuple):
         leave_one_out : LeaveOneOut
             Least squares with these ratings.
         """
-        # A prior adds λ votes to each item. They count as far as the prior explains the ratings:
-        # the share of the explained variance in it plus σ²/λ, the variance that is not explained.
+        # A prior adds λ votes to each item, times the share of the variance of the ratings that it
+        # explains: explained variance / (explained variance + σ²/λ), with the unexplained variance
+        # σ²/λ.
         counts = leave_one_out.counts
         n_votes = counts.n_comparisons
         alpha = leave_one_out.ridge / counts.total_weight

@@ -1,4 +1,4 @@
-"""RankedBoard: what the leaderboards of comparisons and of scores have in common."""
+"""RankedBoard: base class of the leaderboards of comparisons and of scores."""
 
 from __future__ import annotations
 

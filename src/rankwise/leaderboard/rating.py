@@ -403,6 +403,8 @@ def rate_groups(
 ) -> dict[Hashable, Leaderboard]:
     """Make one board for each group of comparisons: by prompt, by country, by year.
 
+    Use it to compare the ratings of the same items under different conditions.
+
     Parameters
     ----------
     pairs : data frame, dict of columns, PairData or PairGraph

@@ -51,7 +51,7 @@ class TaskLeaderboard(RankedBoard):
         The scores, as they were passed.
     rated_table : ScoreTable
         The scores from which the ratings are computed: larger is better, rescaled, missing cells
-        filled if `missing` says so.
+        filled according to `missing`.
     options : ScoreOptions
         Arguments of `rate_scores`.
 
@@ -360,7 +360,7 @@ class TaskLeaderboard(RankedBoard):
         n_cells : int, default=5
             Number of cells; fewer are returned if fewer are missing.
         between : pair of labels, optional
-            The two models to tell apart; by default the first model and those tied with it.
+            The two models to distinguish; by default the first model and the models tied with it.
 
         Returns
         -------
@@ -419,7 +419,7 @@ class TaskLeaderboard(RankedBoard):
             i, j = j, i  # model i is above
         difference = float(self.ratings[i] - self.ratings[j])
 
-        # What the missing scores of one of the models must add, or lack, to close the difference.
+        # Excess of the missing scores of one of the models that closes the difference.
         shortfall_of_upper = missing_excess(self.model, i, difference)
         excess_of_lower = missing_excess(self.model, j, difference)
         return CellsToFlip(

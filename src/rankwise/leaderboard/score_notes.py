@@ -45,7 +45,7 @@ def score_warnings(board: TaskLeaderboard) -> tuple[str, ...]:
 
 
 def score_notes(board: TaskLeaderboard) -> tuple[str, ...]:
-    """Return what a reader must know about missing cells and seeds, one sentence each."""
+    """Return remarks on missing cells and seeds, one sentence each."""
     checks: tuple[Callable[[TaskLeaderboard], Iterator[str]], ...] = (
         _orientation_note,
         _nan_note,
@@ -58,7 +58,7 @@ def score_notes(board: TaskLeaderboard) -> tuple[str, ...]:
 
 
 def tasks_or_families(board: TaskLeaderboard) -> str:
-    """Return what is left out: "tasks" or "families"."""
+    """Return the kind of the left-out units: "tasks" or "families"."""
     if board.rated_table.families is None:
         return "tasks"
     return "families"
@@ -292,8 +292,8 @@ def _masking_note(board: TaskLeaderboard) -> Iterator[str]:
 def curvature_t_statistic(model: AdditiveModel) -> float | None:
     """T statistic of Tukey's one degree of freedom for non-additivity, by leaving out tasks.
 
-    It is the slope of the residuals on r_m (b_t − b̄) within tasks: positive if hard tasks tell
-    models apart less than easy ones.
+    It is the slope of the residuals on r_m (b_t − b̄) within tasks: positive if hard tasks
+    distinguish models less than easy tasks.
     """
     # Tukey's test of additivity: t of the product of the effects of the model and of the task.
     design = model.design

@@ -48,8 +48,8 @@ def rate_scores(
 ) -> TaskLeaderboard:
     """Rate models by their scores over tasks, with intervals of ranks and differences.
 
-    Use it for benchmark tables: models × tasks, systems × queries, algorithms × data sets. It says
-    which differences would remain with other tasks of the same kind.
+    Use it for benchmark tables: models × tasks, systems × queries, algorithms × data sets. The
+    intervals show which differences would remain with other tasks of the same kind.
 
     The score of model m on task t is Y_mt = r_m + b_t + e, fitted by least squares, so a model that
     skips hard tasks is not rated too high. The rating is r_m + the mean of b_t: for a complete
@@ -72,7 +72,7 @@ def rate_scores(
         frame whose index has the models.
     seed : str or int, optional
         Column that distinguishes repeated scores of a cell: seeds, folds, draws. They are averaged,
-        and ``board.noise`` says how much of the error they cause.
+        and ``board.noise`` reports how much of the error they cause.
     family : str, int or mapping, optional
         Families of tasks whose errors may depend on each other, such as the kind of the task: a
         column of a long table, or a dictionary from task to family. Whole families are left out.
@@ -83,7 +83,7 @@ def rate_scores(
     lower_is_better : bool or list of tasks, default=()
         Tasks whose scores are better if lower, or True for all. Their scores are negated.
     task_scale : {"none", "sd", "rank", "logit"}, default="none"
-        Scale of the scores: as they are; divided by the standard deviation of the task; shares of
+        Scale of the scores: unchanged; divided by the standard deviation of the task; shares of
         models that are worse (Borda counts); log odds. On other scales than "none" the order of two
         models also depends on the other models.
     tasks : {"sample", "fixed"}, default="sample"
@@ -103,8 +103,8 @@ def rate_scores(
     Returns
     -------
     TaskLeaderboard
-        Prints as a table. `needs` is the number of tasks that a difference needs, `next_cells` says
-        what to run next, `cells_to_flip` what missing cells can change.
+        Prints as a table. `needs` returns the number of tasks that a difference requires,
+        `next_cells` the cells to run next, `cells_to_flip` the effect of missing cells.
 
     Warns
     -----

@@ -42,7 +42,7 @@ class TasksNeeded(NamedTuple):
     difference : float
         The observed difference, or the one that was passed.
     detectable : float
-        Smallest difference that as many tasks as the table has detect with 80% power.
+        Smallest difference that the tasks of the table detect with 80% power.
     """
 
     n: int | None
@@ -123,7 +123,7 @@ class CellsToFlip(NamedTuple):
 
 
 class TaskInfluence(NamedTuple):
-    """What a task, or a family of tasks, contributes to a board.
+    """Contribution of a task, or a family of tasks, to a board.
 
     Attributes
     ----------
@@ -138,7 +138,7 @@ class TaskInfluence(NamedTuple):
     spread : float
         Standard deviation of the scores; the mean over the tasks of a family.
     share : float
-        Share of the squared errors of all differences: what leaving out the task changes.
+        Share of the squared errors of all differences that is due to leaving out the task.
     expected_share : float
         The same if the errors of all cells had the same variance. It depends on weights and missing
         cells only.

@@ -29,7 +29,7 @@ class Repetitions(NamedTuple):
     deviation: Array
 
     def take_tasks(self, tasks: Indices, n_tasks: int) -> Repetitions:
-        """Return the rows of some of the tasks, which are numbered anew."""
+        """Return the rows of some of the tasks, which are renumbered."""
         new_task = _new_positions(tasks, n_tasks)[self.task]
         is_taken = new_task >= 0
         return Repetitions(
@@ -40,7 +40,7 @@ class Repetitions(NamedTuple):
         )
 
     def take_models(self, models: Indices, n_models: int) -> Repetitions:
-        """Return the rows of some of the models, which are numbered anew."""
+        """Return the rows of some of the models, which are renumbered."""
         new_model = _new_positions(models, n_models)[self.model]
         is_taken = new_model >= 0
         return Repetitions(

@@ -1,4 +1,4 @@
-"""The exponential loss of RankBoost, without a list of pairs for scored items."""
+"""The exponential loss of RankBoost, computed without listing the pairs of scored items."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ MAX_LOG_LOSS = 100.0  # logarithm of the loss above which the loss is continued 
 
 class ExponentialLoss(StrictPairLoss):
     """``loss(f) = 1/W Σ_k ω_k exp(−(f_i − f_j))`` over strict preferences k = (i → j).
+
+    Use it in `RankSVM(loss="exponential")`.
 
     The loss of RankBoost (Freund, Iyer, Schapire and Singer, JMLR 4, 2003, equation 1). A wrongly
     ordered pair costs exponentially much, so the loss is sensitive to outliers.
@@ -89,7 +91,7 @@ class LossShares(NamedTuple):
     log_loss : float
         Logarithm of the loss.
     won, lost : ndarray of shape (n_items,)
-        Share of the loss in the pairs in which the item is preferred, or is not.
+        Share of the loss due to pairs where the item is preferred, or the other item.
     """
 
     log_loss: float
@@ -104,7 +106,7 @@ class ListedPairSums:
         self._winner = pairs.winner
         self._loser = pairs.loser
         self._n_items = pairs.graph.n_items
-        with np.errstate(divide="ignore"):  # log 0 = −∞: a pair of weight 0 adds nothing
+        with np.errstate(divide="ignore"):  # log 0 = −∞: a pair of weight 0 has no effect
             self._log_weight = np.log(pairs.weight / pairs.total_weight)
 
     def center(self, f: Array) -> Array:
@@ -161,7 +163,7 @@ class OrderedPairSums:
         loser_weight = weights_or_ones(pairs.item_weights, n_items)
         if pairs.can_lose is not None:
             loser_weight = np.where(pairs.can_lose, loser_weight, 0.0)
-        with np.errstate(divide="ignore"):  # log 0 = −∞: an item of weight 0 adds nothing
+        with np.errstate(divide="ignore"):  # log 0 = −∞: an item of weight 0 has no effect
             self._log_winner_weight = np.log(winner_weight / pairs.total_weight)[self._order]
             self._log_loser_weight = np.log(loser_weight)[self._order]
 

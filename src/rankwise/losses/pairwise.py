@@ -451,7 +451,7 @@ class LogisticLoss(PairwiseLoss):
 
     With g = f_i − f_j the derivative of a pair is −σ(−g), and its second derivative is
     ``h = σ(g) σ(−g)``: the Hessian is the Laplacian of the graph with the weights ω h, over W.
-    Sorted scores offer no shortcut: every pair is evaluated, one block of pairs at a time.
+    There is no shortcut by sorting: every pair is evaluated, one block of pairs at a time.
 
     Parameters
     ----------

@@ -20,8 +20,8 @@ class PaddedRankings(NamedTuple):
     """Rankings of the same length m, best item first; arrays have the shape (m, n_rankings, 1).
 
     Position p is the choice of its item among the items that are not yet placed. Items that share
-    a place are a block. Efron's formula treats the d choices of a block alike: before the l-th of
-    them (l from 0) the share l/d of each item of the block has left the candidates.
+    a place are a block. In Efron's formula the d choices of a block are exchangeable: before the
+    l-th choice (l from 0) the share l/d of each item of the block has left the candidates.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class PaddedRankings(NamedTuple):
         # Σ over the block of each position, at all its positions; items of a block share a place
         if self.is_block_start.all():  # each block has one item
             return values
-        running_sums = values.copy()  # begin anew at each block
+        running_sums = values.copy()  # restarted at each block
         for position in range(1, len(values)):
             continues_block = 1 - self.is_block_start[position]
             running_sums[position] += continues_block * running_sums[position - 1]

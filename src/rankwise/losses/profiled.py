@@ -24,9 +24,9 @@ RANK_TOLERANCE = 1e-12  # eigenvalues below this, per column, of a Gram matrix w
 EXPLAINED_TOLERANCE = 1e-10  # share of a column's squares that is rounding after partialling out
 CANCELLATION_TOLERANCE = 1e-12  # share of the terms of a sum that is rounding of the sum
 MAX_NEWTON_STEPS = 100
-SAFE_STEP = 0.1  # Newton steps that move no score by more than this are not shortened
+SAFE_STEP = 0.1  # Newton steps that change every score by at most this are not shortened
 NEWTON_TOLERANCE = 1e-15  # share of the loss that the last Newton step may still gain
-RIDGE = 1e-8  # times the mean square of a column: keeps effects of values that never win finite
+RIDGE = 1e-8  # times the mean square of a column; keeps the effects of values that never win finite
 
 
 def center_in_components(Z: Array, graph: PreferenceGraph) -> Array:
@@ -81,7 +81,7 @@ def partial_out(gram: Array, moment: Array, n_nuisance: int) -> tuple[Array, Arr
     reduced_gram = gram[features, features] - gram[features, nuisance] @ coefficients
     reduced_moment = moment[features] - coefficients.T @ moment[nuisance]
 
-    # what is only rounding becomes zero
+    # set rounding errors to zero
     terms = np.abs(moment[features]) + np.abs(coefficients.T) @ np.abs(moment[nuisance])
     reduced_moment[np.abs(reduced_moment) <= CANCELLATION_TOLERANCE * terms] = 0.0
     squared_norms = gram[features, features].diagonal()
@@ -130,8 +130,8 @@ def nuisance_effects(
     error : ndarray of shape (n_columns,)
         Standard errors; nan for a column that differs in no pair, and for a single group.
     """
-    # effects γ of the nuisance columns Z, beside the features R with weights w, and their standard
-    # errors; the loss of scores f is fᵀ A f − 2 fᵀ target
+    # effects γ of the nuisance columns Z and their standard errors, in a model that also has the
+    # features R with weights w; the loss of scores f is fᵀ A f − 2 fᵀ target
     R = R - R.mean(axis=0)  # A maps constants to zero
     AR = times_A(R)
     AZ = times_A(Z)
@@ -223,7 +223,7 @@ class ProfileLoss(PairwiseLoss):
     """
 
     def __init__(self, loss: PairwiseLoss, Z: Array) -> None:
-        # loss(f + Z γ) as a function of f: γ minimizes it, for each f anew
+        # loss(f + Z γ) as a function of f; γ minimizes it for each f
         super().__init__(loss.graph)
         self.loss = loss
         self.Z = Z  # nuisance columns
@@ -236,7 +236,7 @@ class ProfileLoss(PairwiseLoss):
         self.at(np.zeros(len(self.Z)))  # sets γ to the effects without features
         if self.loss.is_separated_by(self.Z @ self.gamma):
             return True
-        # what is left of the features when the columns are partialled out
+        # residuals of the features after the nuisance columns are partialled out
         columns = np.hstack([center_in_components(R, self.graph), self.Z])
         no_moment = np.zeros(columns.shape[1])  # only the Gram matrix is needed
         unexplained_gram, _ = partial_out(columns.T @ columns, no_moment, self.Z.shape[1])

@@ -1,4 +1,4 @@
-"""Ranking metrics for items in groups: conventions spelled out, ties and empty groups included.
+"""Ranking metrics for items in groups, with documented rules for ties and undefined groups.
 
 Every metric is called ``metric(y_true, y_score, groups=None, *, ..., undefined="skip",
 per_group=False)``. Rows may come in any order; larger y and larger scores are better.

@@ -12,14 +12,14 @@ from rankwise.metrics.metric import Metric, nanmean_by_group
 from rankwise.metrics.ranking import GroupedTargets, Ranking
 from rankwise.metrics.registry import MetricName, get_metric
 
-#: Rows of several candidates that are ranked together. Each block sorts y anew, so it is short.
+#: Rows of several candidates that are ranked together. Blocks are short: each sorts y again.
 STACKED_ROWS = 2**13
 
 
 class GroupedRelevance:
     """Relevance of items in groups, by which many columns of scores are evaluated.
 
-    What a metric needs to know about the relevance, such as its order, is computed once.
+    Properties of the relevance that metrics use, such as its order, are computed once.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class GroupedRelevance:
         return values
 
     def _stacked_targets(self, output: int, n_copies: int) -> GroupedTargets:
-        """Targets of copies of the items; the groups of each copy are groups of their own."""
+        """Targets of copies of the items; each copy has its own groups."""
         if (output, n_copies) not in self._targets:
             y = np.tile(self._Y[:, output], n_copies)
             groups = self._groups

@@ -197,7 +197,7 @@ def evaluate(
         The item of each row, if each group is a comparison of two items. Comparisons that share an
         item are not independent; the intervals allow for that. A `PairGraph` has its own items.
     undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
-        What to do with groups where a metric is undefined; they are counted in any case. Unlike
+        Treatment of groups where a metric is undefined; they are always counted. Unlike
         the functions of single metrics, "skip" gives NaN if a metric is undefined in all groups.
     sample_weight : array-like of shape (m,), default=None
         Weights of the items, for all metrics; the docstring of each metric describes their effect.
@@ -363,8 +363,8 @@ def with_error_for_shared_items(
     by_group : GroupValues
         Values of a metric in each group.
     compared : ComparedItems or None
-        The two items of each group; None leaves the values unchanged, as does a metric with an
-        error of its own.
+        The two items of each group. The values are unchanged if it is None, or if the metric
+        computes its own error.
     """
     # Comparisons that share items correlate, so that their mean has another error
     has_own_error = by_group.standard_error is not None

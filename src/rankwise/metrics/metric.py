@@ -1,4 +1,4 @@
-"""What a metric is, the check of its data, and the mean of one value for each group."""
+"""The class `Metric`, validation of its data, and the mean over groups."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class GroupValues(NamedTuple):
         Standard error of the mean, if the metric computes its own. None estimates it from the
         spread of the values.
     degrees_of_freedom : float or None
-        Those of Student's t for this error; None takes the normal distribution.
+        Degrees of freedom of Student's t for this error; None uses the normal distribution.
     """
 
     values: Array
@@ -146,8 +146,8 @@ class Metric:
         groups : array-like of shape (m,), default=None
             Group label of each row, in any order; None puts all rows in one group.
         undefined : {"skip", "zero", "one", "nan", "raise"}, default="skip"
-            What to do with groups where the metric is undefined (`Metric.needs`): leave them out
-            of the mean, count them as 0 or as 1, return NaN, or raise an error.
+            Treatment of groups where the metric is undefined (`Metric.needs`): drop them from the
+            mean, count them as 0 or as 1, return NaN, or raise an error.
         per_group : bool, default=False
             Return one value per group, in the order of the sorted labels, instead of the mean.
         sample_weight : array-like of shape (m,), default=None
@@ -271,7 +271,7 @@ class Metric:
     def fill_undefined(
         self, by_group: GroupValues, undefined: str, targets: GroupedTargets | SurvivalTargets
     ) -> Array:
-        """Return the values with NaN replaced as ``undefined`` says, or raise.
+        """Return the values with NaN replaced according to ``undefined``, or raise.
 
         Parameters
         ----------
@@ -363,7 +363,7 @@ def group_metric(
     needs : str, default="nothing"
         What a group must contain for the metric to be defined.
     short : str, default=""
-        Display name of the value of one group; empty takes the title.
+        Display name of the value of one group; the title if empty.
     **properties
         Other attributes of `Metric`.
     """
@@ -434,7 +434,7 @@ def _half_width_of_interval(by_group: GroupValues, mean: float, level: float) ->
 
     `level` is the probability below the upper end.
     """
-    # The metric computes a standard error of its own, as DeLong's of one AUC
+    # The metric computes its own standard error, such as DeLong's for one AUC
     if by_group.standard_error is not None:
         if by_group.standard_error <= ROUNDING:
             return np.nan

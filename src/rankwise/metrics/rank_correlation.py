@@ -57,11 +57,11 @@ def disagreement_error(
     tied_scores : {"half", "wrong"}, default="half"
         Whether a pair with equal scores counts as half an error or, as in eq. 1, as an error.
     tied_y : {"skip", "half"}, default="skip"
-        Whether a pair with equal y is ignored or counts as half an error, whatever its scores.
+        Whether a pair with equal y is ignored, or counts as half an error for any scores.
         With "half" the error is (1 - Kendall's tau a) / 2.
     average : {"groups", "pairs"}, default="groups"
         Mean over groups, or over all pairs of all groups.
-    ipcw, tau
+    ipcw, tau : survival times and float, default=None
         For survival times, see `concordance`.
     sample_weight : array-like of shape (m,), default=None
         Weights of the items, 0 or larger. The weight of a pair is the product of the weights of
@@ -95,7 +95,7 @@ def disagreement_error(
         n_tied_y = pairs.total - pairs.different_y
         n_errors = n_errors + n_tied_y / 2
         n_pairs = pairs.total
-    # Weights of errors may sum to more than those of all pairs by rounding
+    # By rounding, the weights of the errors may sum to more than the weights of all pairs
     error = np.minimum(divide_or_nan(n_errors, n_pairs), 1.0)
     if average == "pairs":
         # Weights of pairs were divided by a unit that differs between the groups
@@ -130,13 +130,13 @@ def concordance(
     Parameters
     ----------
     tied_scores, tied_y, average, sample_weight
-        As in `disagreement_error`.
+        As in `disagreement_error`, with the same defaults.
     ipcw : survival times, default=None
         Times and events from which the probability of censoring is estimated, usually those of the
         training data. A pair is weighted by the inverse squared probability that its earlier event
         was not censored: Uno's C, which does not depend on the distribution of the censoring.
     tau : float, default=None
-        Pairs whose earlier event is at this time or later do not count.
+        Pairs whose earlier event is at this time or later are dropped.
 
     References
     ----------
@@ -256,7 +256,7 @@ def pooled_auc(ranking: Ranking, *, relevant: float | None = None) -> GroupValue
 
     Parameters
     ----------
-    relevant
+    relevant : float, default=None
         As in `auc`.
 
     References

@@ -141,7 +141,7 @@ class GroupedTargets:
     def cumsum_by_group(self, counts: Numbers) -> NDArray[np.int64]:
         """Cumulative sum within each group of an integer array sorted by group."""
         running_total: NDArray[np.int64] = np.cumsum(counts, dtype=np.int64)
-        # Subtract what earlier groups have added
+        # Subtract the sums of earlier groups
         total_of_earlier_groups = running_total[self.group_starts] - counts[self.group_starts]
         running_total -= np.repeat(total_of_earlier_groups, self.group_sizes)
         return running_total

@@ -126,7 +126,7 @@ def make_metric(
         ``function(y, scores)`` gets two arrays of shape (n_items,) for one group, in the order of
         the rows, and returns a number. Where it returns NaN, the metric is undefined for the group.
     title : str, optional
-        What people call it; by default the name of the function.
+        Display name; by default the name of the function.
     greater_is_better : bool, default=True
         False for errors.
 

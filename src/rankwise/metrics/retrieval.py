@@ -93,7 +93,7 @@ def letor_ndcg(ranking: Ranking, *, k: int | None = None) -> GroupValues:
 
     Parameters
     ----------
-    k
+    k : int, default=None
         As in `ndcg`.
 
     Examples
@@ -281,7 +281,7 @@ def precision(
 
     Parameters
     ----------
-    relevant, tied_scores
+    relevant, tied_scores : float and str, default=None and "average"
         As in `average_precision`.
     k : int
         Cut-off.
@@ -308,7 +308,7 @@ def recall(
 
     Parameters
     ----------
-    relevant, tied_scores
+    relevant, tied_scores : float and str, default=None and "average"
         As in `average_precision`.
     k : int
         Cut-off.
@@ -337,7 +337,7 @@ def r_precision(
 
     Parameters
     ----------
-    relevant, tied_scores
+    relevant, tied_scores : float and str, default=None and "average"
         As in `average_precision`.
 
     Examples
@@ -369,7 +369,7 @@ def success(
 
     Parameters
     ----------
-    relevant, tied_scores
+    relevant, tied_scores : float and str, default=None and "average"
         As in `average_precision`.
     k : int
         Cut-off.
@@ -412,7 +412,7 @@ def reciprocal_rank(
 
     Parameters
     ----------
-    relevant, tied_scores
+    relevant, tied_scores : float and str, default=None and "average"
         As in `average_precision`.
     k : int, default=None
         Cut-off; the value is 0 if no relevant item is among the first k. None uses the whole list.
@@ -511,7 +511,7 @@ def rank_biased_precision(
 
     Parameters
     ----------
-    relevant, tied_scores
+    relevant, tied_scores : float and str, default=None and "average"
         As in `average_precision`.
     p : float, default=0.8
         Probability of continuing to the next item, between 0 and 1.
@@ -573,6 +573,8 @@ def judged(ranking: Ranking, *, k: int, tied_scores: str = "average") -> GroupVa
 
 def top_k(y_score: ArrayLike, groups: ArrayLike | None = None, *, k: int) -> Indices:
     """Return the rows of the k items with the highest scores of each group, best first.
+
+    Use it to list the best items of each group, for example as recommendations.
 
     Parameters
     ----------
@@ -763,7 +765,7 @@ def _probability_of_stopping(probability_if_reached: Array) -> Array:
     >>> _probability_of_stopping(np.array([[0.5, 0.5, 1.0]]))
     array([[0.5 , 0.25, 0.25]])
     """
-    # Cascade: a user at a place stops there with this probability, or goes on to the next place.
+    # Cascade: a user at a place stops there with this probability, or continues to the next place.
     # Rows are lists, columns are places
     probability_of_passing = np.cumprod(1.0 - probability_if_reached, axis=1)
     first_is_reached = np.ones((len(probability_if_reached), 1))

@@ -114,8 +114,8 @@ def ndcg(judged: JudgedList, k: int | None, gain: str) -> float:
 
 
 def discounted_gain(grades: Array, k: int | None, gain: str) -> float:
-    """Sum of gain / log2(1 + rank); NaN and negative grades gain nothing."""
-    # Unjudged documents (NaN) and negative grades gain nothing
+    """Sum of gain / log2(1 + rank); NaN and negative grades have no gain."""
+    # Unjudged documents (NaN) and negative grades have no gain
     gains = np.maximum(np.nan_to_num(grades[:k], nan=0.0), 0.0)
     if gain == "exponential":
         gains = 2.0**gains - 1.0
@@ -201,7 +201,7 @@ def rank_biased_precision(
     """Sum of (1 − p) p^(rank − 1) over the relevant documents (Moffat and Zobel, 2008)."""
     is_relevant = judged.is_relevant(min_relevant_grade)[:k]
     places = np.arange(len(is_relevant))
-    view_probability = persistence**places  # of a user who goes on with this probability
+    view_probability = persistence**places  # of a user who continues with this probability
     weights = (1.0 - persistence) * view_probability
     return float(weights[is_relevant].sum())
 

@@ -116,7 +116,7 @@ class RunEvaluation:
 
         Parameters
         ----------
-        metric, run
+        metric, run : str, default=None for `run`
             As in `per_query`.
 
         Returns
@@ -258,9 +258,9 @@ def evaluate_runs(
     Use it for runs and qrels of TREC and for comparisons with published figures. `evaluate` is for
     arrays of scores; there nDCG has exponential gain and ties have no order.
 
-    Conventions: the gain of nDCG is the grade; negative grades gain nothing; documents without a
+    Conventions: the gain of nDCG is the grade; negative grades have no gain; documents without a
     judgment are not relevant; ties are broken by descending document id, scores being compared in
-    single precision; a judged query that a run lacks has the value 0.
+    single precision; a judged query that is missing in a run has the value 0.
 
     Parameters
     ----------
@@ -357,7 +357,7 @@ def _count_judged_queries(n_queries: int) -> str:
 def judged_lists(judgments: ByQuery, run: ByQuery) -> list[JudgedList]:
     """Return the ranked and graded documents of a run for the judged queries, in sorted order.
 
-    A query that the run lacks has an empty list, for which every metric is 0.
+    A query that is missing in the run has an empty list, for which every metric is 0.
     """
     lists = []
     for query in sorted(judgments):

@@ -153,6 +153,8 @@ def read_survival(
 def kaplan_meier(time: ArrayLike, event: ArrayLike) -> tuple[Array, Array]:
     """Estimate the share of items that survive each time, by Kaplan and Meier.
 
+    Use it to summarize right-censored times, also without a model.
+
     Parameters
     ----------
     time : array-like of shape (n_items,)
@@ -315,8 +317,10 @@ def concordance_difference(
 ) -> ConcordanceDifference:
     """Compare two models of survival times on the same items by a paired test.
 
+    Use it to test whether one survival model ranks better than another.
+
     The standard error is that of the jackknife: groups (hospitals) are left out in turn, or items
-    if there is one list. Groups need not be independent of each other inside, only of other groups.
+    if there is one list. Items of one group may be dependent; different groups must be independent.
 
     Parameters
     ----------
@@ -326,7 +330,7 @@ def concordance_difference(
         Predicted scores of the two models; larger for longer survival.
     groups : array-like of shape (m,), default=None
         Group label of each item.
-    ipcw, tau
+    ipcw, tau : survival times and float, default=None
         As in `concordance`.
     confidence : float, default=0.95
         Confidence level of the interval.

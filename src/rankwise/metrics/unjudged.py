@@ -1,4 +1,4 @@
-"""What unjudged documents can do to the metric of a run, or to the difference of two runs."""
+"""Effect of unjudged documents on the metric of a run, or on the difference of two runs."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class Bounds:
         return self.n_unjudged_by_run[-1]
 
     def interval(self, confidence: float = DEFAULT_CONFIDENCE) -> tuple[float, float]:
-        """Return an interval for the mean over a population of queries, whatever the grades are.
+        """Return an interval for the mean over a population of queries, valid for any grades.
 
         Parameters
         ----------
@@ -221,9 +221,9 @@ def unjudged_bounds(
 ) -> Bounds:
     """Bound a metric of one run or of two over all grades of the unjudged documents.
 
-    Use it to see what an evaluation with incomplete judgments can conclude. The bounds are exact:
-    for both ends there are grades that attain them. They decide the order of two runs only while
-    about one document per query is unjudged; `judgments_to_flip` is more informative.
+    Use it to check which conclusions an evaluation with incomplete judgments supports. The bounds
+    are exact: for both ends there are grades that attain them. They decide the order of two runs
+    only while about one document per query is unjudged; `judgments_to_flip` is more informative.
 
     Parameters
     ----------
@@ -276,6 +276,8 @@ def judgments_to_flip(
     pool: int = 0,
 ) -> int | None:
     """Return the fewest unjudged documents that must be relevant to reverse the order of two runs.
+
+    Use it to check whether unjudged documents could change which of two runs is better.
 
     In 272 comparisons of runs that the pool had not seen, the order with unjudged documents as not
     relevant was right in 99–100% where this number was at least 5% of the loser's unjudged

@@ -43,7 +43,7 @@ class NDCGQuery:
     n_judged_of_grade_or_higher : ndarray of shape (n_grades,)
         J_l: judged documents of grade l or higher.
     gain_steps : ndarray of shape (n_grades,)
-        s_l: what grade l gains beyond grade l − 1.
+        s_l: gain of grade l minus gain of grade l − 1.
     discounts : ndarray of shape (k,)
         Discounts of the first k ranks.
     """
@@ -119,7 +119,7 @@ class NDCGQuery:
         # the gain of that grade, by the ideal gain of the judged documents
         gain_of_highest_grade = float(self.gain_steps.sum())
         ideal_gain = float(self.gain_steps @ self.ideal_discount_sums[:, 0])
-        if ideal_gain == 0.0:  # nothing judged is relevant: the ideal has this document first
+        if ideal_gain == 0.0:  # without relevant documents this one is ideal
             ideal_gain = gain_of_highest_grade
         effects = self.weights * (gain_of_highest_grade / ideal_gain)
         return dict(zip(self.documents, effects.tolist(), strict=True))

@@ -1,4 +1,4 @@
-"""One query with unjudged documents: what its metric can be over all their grades."""
+"""One query with unjudged documents: range of its metric over all their grades."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class UnjudgedQuery(Protocol):
     def largest_values_by_n_relevant(self, max_relevant: int) -> Array:
         """Return the largest value with at most c relevant ones, c = 0 … max_relevant.
 
-        The array may be shorter if further documents change nothing.
+        The array may be shorter if further documents have no effect.
         """
 
     def negated(self) -> Self:
@@ -289,7 +289,7 @@ class AveragePrecisionQuery:
 
     def _average_precision(self, relevant_places: Indices) -> float:
         """Average precision if the unjudged documents at these places are relevant."""
-        # AP if the unjudged documents at these places are relevant, besides the judged ones
+        # AP if the unjudged documents at these places are relevant, in addition to the judged ones
         n_relevant = self.n_relevant + len(relevant_places)
         if n_relevant == 0:
             return 0.0

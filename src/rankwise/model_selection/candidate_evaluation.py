@@ -222,7 +222,7 @@ class CrossValidationResult:
         fixed : dict
             Values of the other parameters.
         """
-        # Of the candidates only those that differ from the best one in the first parameter alone
+        # Select the candidates that differ from the best one in the first parameter only
         best = self.best(metric)
         first_parameter = next(iter(self.candidates.axes))
         line = self.candidates.line_through(best, first_parameter)
@@ -259,7 +259,10 @@ def cross_validate_candidates(
 ) -> CrossValidationResult:
     """Evaluate every candidate on held-out data, exactly where the learner has a shortcut.
 
-    The searches select by this function, and ``rankwise cv`` prints its result.
+    Use it to evaluate several metrics or parameters at once without fitting a search estimator.
+
+    The search estimators select their parameters with this function, and ``rankwise cv`` prints its
+    result.
 
     Parameters
     ----------
@@ -273,8 +276,8 @@ def cross_validate_candidates(
         As in `RankRLSCV`. "auto" holds out one group at a time, or uses five folds if each needs a
         refit.
     candidates : mapping from str to array-like or None, default=None
-        Values of "alpha", of "nu" (CoRankRLS) or of "n_basis" (RankingPursuit). None stands for
-        default values; a parameter that is missing in the mapping keeps the value of the estimator.
+        Values of "alpha", of "nu" (CoRankRLS) or of "n_basis" (RankingPursuit). None selects
+        default values; a parameter that is not in the mapping keeps the value of the estimator.
         Without a mapping all parameters have default values.
     sample_weight : array-like of shape (n_items,), default=None
         Weights of the items, in training and evaluation.
@@ -445,7 +448,7 @@ def _wrong_shares(edges: PairGraph, rows: Indices, scores: Array) -> Array:
     difference = scores[edges.winner[rows]] - scores[edges.loser[rows]]
     # 1 for each misordered edge, 1/2 for equal scores
     wrong_share = 0.5 - 0.5 * np.sign(difference)
-    is_tie = edges.magnitude[rows] == 0  # no side is right
+    is_tie = edges.magnitude[rows] == 0  # no order of a tie is correct
     wrong_share[is_tie] = np.nan
     return np.asarray(wrong_share)
 
@@ -463,7 +466,7 @@ def _predict_later_blocks(
     """
     predictions = np.full((len(target.y), target.y[0].size, len(candidates)), np.nan)
     for k in track(range(1, len(blocks)), "training on earlier blocks"):
-        # Of the data up to block k hold out that block
+        # Among the blocks up to block k, hold out block k
         rows = np.sort(np.concatenate(blocks[: k + 1]))
         task = learner.hold_out_task(take_rows(X, rows), target.take(rows))
         row_of_item = rows

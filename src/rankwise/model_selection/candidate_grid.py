@@ -68,9 +68,9 @@ class CandidateGrid:
             Row of `table`.
         """
         best_candidates = np.flatnonzero(gain >= np.nanmax(gain) - EQUAL_SCORES)
-        # Of equal candidates take the simplest model, by one parameter after the other
+        # Among equal candidates select the simplest model, by one parameter after the other
         for name, values in zip(self.axes, self.table.T, strict=True):
-            # The sign 1 or −1 says whether larger or smaller values are simpler
+            # Sign 1: larger values are simpler; −1: smaller values are simpler
             simplicity = SIMPLER_DIRECTION[name] * values[best_candidates]
             is_simplest = simplicity == simplicity.max()
             best_candidates = best_candidates[is_simplest]

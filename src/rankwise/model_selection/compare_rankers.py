@@ -101,9 +101,9 @@ def compare(
     difference : float, optional
         Also report how many groups detect this difference with a power of 80%.
     greater_is_better : bool, optional
-        True if the values are scores such as NDCG, False if they are errors: it decides which
-        ranker wins a group, and nothing else. By default the `metric` decides; without one the
-        smaller value wins, as for errors, and the table says so.
+        True if the values are scores such as NDCG, False if they are errors. It only determines
+        which ranker wins a group. By default the `metric` decides; without one the smaller value
+        wins, as for errors, and the table contains a note about it.
     arm, group, score : str, optional
         Columns of a frame with one row per value: rankers, groups and values.
     seed, cluster : str, optional
@@ -111,8 +111,8 @@ def compare(
     qrels : dict, data frame, TrecRun or path, optional
         Relevance judgments; `values` are then runs, as for `rankwise.metrics.evaluate_runs`.
     metric : str, Metric, callable or object of ir_measures, optional
-        Metric by which runs are compared, by default nDCG@10. Without `qrels`, the metric that the
-        values are of: it says whether greater values are better, and computes nothing.
+        Metric by which runs are compared, by default nDCG@10. Without `qrels`, the metric of the
+        values, which only determines whether greater values are better.
     unjudged : {"zero", "judged_only", "bounds"}, default="zero"
         Documents of runs without a judgment, as in `evaluate_runs`. "bounds" also reports each
         difference over all their grades, and how many must be relevant to reverse it.
@@ -135,8 +135,8 @@ def compare(
     error of 0.001 at 0.05. Differences that agree up to rounding count as equal. If all differences
     are zero, p is 1. The intervals are not corrected for the number of comparisons.
 
-    A UserWarning says if a ranker's values are constant, if fewer than 10 groups differ, or if the
-    differences are so skewed (skewness² / n > 0.15) that the interval is too narrow.
+    A UserWarning is issued if a ranker's values are constant, if fewer than 10 groups differ, or if
+    the differences are so skewed (skewness² / n > 0.15) that the interval is too narrow.
 
     References
     ----------
@@ -187,7 +187,7 @@ def _resolve_greater_is_better(
     *,
     are_runs: bool,
 ) -> bool | None:
-    """Whether greater values are better; None if no argument says so."""
+    """Whether greater values are better; None if no argument determines it."""
     if are_runs or isinstance(metric, RunMetric):
         metric_greater_is_better = True  # all metrics of runs are scores
     elif metric is not None:

@@ -69,7 +69,7 @@ class ComparisonRow(NamedTuple):
         interval of the mean; infinite if a randomization test has too few groups.
     wins, ties, losses : int
         Number of groups in which a is better than, equal to, and worse than b. If `compare` was
-        not told whether greater values are better, smaller values are.
+        not told whether greater values are better, smaller values count as better.
     groups_to_flip : int
         Smallest number of groups whose removal makes the difference of the means zero or reverses
         its sign. Exact. 0 if the means are equal.
@@ -258,8 +258,8 @@ class Comparison:
         Returns
         -------
         str
-            Difference, interval, p-value and test; over runs with ``unjudged="bounds"`` also what
-            unjudged documents can change.
+            Difference, interval, p-value and test; for runs with ``unjudged="bounds"`` also the
+            possible effect of unjudged documents.
         """
         return "\n".join(self._sentence_of_row(row) for row in self.rows)
 
@@ -354,7 +354,7 @@ class Comparison:
         return f"{sample}; {TEST_TITLES[self.test]} at {alpha}; w/t/l: {outcomes}"
 
     def _sample_size(self) -> str:
-        """Numbers of groups, clusters, items and seeds in words."""
+        """Text with the numbers of groups, clusters, items and seeds."""
         text = count(self.n_groups, "group")
         if self.n_clusters is not None:
             text += f" in {count(self.n_clusters, 'cluster')}"
@@ -549,7 +549,7 @@ def _groups_needed(error: MeanError, n_groups: int, settings: ComparisonSettings
 
 
 def difference_without_rounding(values_a: Array, values_b: Array, largest_value: float) -> Array:
-    """Return differences; those that only rounding errors cause become 0."""
+    """Return differences; differences caused by rounding errors become 0."""
     # Values that are equal in 12 digits of the largest value have the difference 0
     difference = values_a - values_b
     is_rounding = np.round(difference / largest_value, 12) == 0.0

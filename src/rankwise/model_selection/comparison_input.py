@@ -1,4 +1,4 @@
-"""Read the values that `compare` gets: mappings, and data frames in three layouts."""
+"""Read the values passed to `compare`: mappings, and data frames in three layouts."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def read_values(
     Parameters
     ----------
     values : mapping or data frame
-        What `compare` got.
+        The argument `values` of `compare`.
     columns : ComparisonColumns or None
         Columns of a long frame.
     arm : str or None
@@ -313,7 +313,7 @@ def _lowercase_name_of_index(frame: CompareInput) -> str:
 
 
 def _warn_if_columns_look_like_groups(arrays: dict[str, Array]) -> None:
-    """Warn if columns differ more than named rows, as tasks do and rankers rarely."""
+    """Warn if columns differ more than named rows, which suggests that the columns are tasks."""
     values = np.vstack(list(arrays.values()))  # (n_columns, n_rows)
     n_columns, n_rows = values.shape
     is_too_small = min(n_columns, n_rows) < FEWEST_TO_JUDGE

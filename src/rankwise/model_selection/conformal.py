@@ -68,7 +68,7 @@ def held_out_gaps(y: Array, scores: Array, lists: Indices, grade: float | None =
     gaps_of_requested = np.where(is_requested, gap_to_top(scores, lists), np.inf)
     smallest_gap = -max_by_list(-gaps_of_requested, lists)  # by list
 
-    # Lists without a requested item, or with nothing else, say nothing
+    # Lists without a requested item, or with requested items only, carry no information
     n_requested = np.bincount(lists, is_requested)
     n_items = np.bincount(lists)
     is_informative = (n_requested > 0) & (n_requested < n_items)
@@ -102,6 +102,6 @@ def conformal_quantile(gaps: Array, level: float) -> float:
 
 def in_best_set(scores: Array, lists: Indices, gaps: Array, level: float) -> NDArray[np.bool_]:
     """Whether each item belongs to the prediction set of its list at this level."""
-    # The set holds the items that are no farther from the top than a quantile of held-out gaps
+    # The set contains the items whose distance from the top is at most a quantile of held-out gaps
     largest_gap = conformal_quantile(gaps, level)
     return np.asarray(gap_to_top(scores, lists) <= largest_gap)

@@ -32,9 +32,12 @@ def leave_group_out_predict(
 ) -> NDArray[np.float64]:
     """Predict the scores of each group by a model trained on all other groups.
 
+    Use it for held-out scores of all items, for example to compute a metric or as input of another
+    model.
+
     Exact for every cost, kernel and number of outputs ([RankRLS09] section 3.3): the scores equal
-    those of the estimator refitted without the group. `cross_val_predict_groups` lists the models
-    that need no refits.
+    the scores of the estimator refitted without the group. `cross_val_predict_groups` lists the
+    models that need no refits.
 
     Parameters
     ----------
@@ -84,13 +87,15 @@ def cross_val_predict_groups(
 ) -> NDArray[np.float64]:
     """Predict the scores of each fold by a model trained on all other folds.
 
-    The scores equal those of refits. One decomposition is enough for folds that no pair crosses
-    (whole groups, connected components of explicit preferences) and for folds of items of a single
-    list with ``cost="magnitude", ties="include"``. The same holds for any folds of the items of a
-    `PairGraph` with linear models and models on a basis; a fold is held out with all edges that
-    touch it. All other folds, ``solver="iterative"`` and kernels with 0 < beta < 1 are refitted.
-    RankSVM is refitted along a warm-started path. A basis (`n_basis`) is chosen once, from all
-    items.
+    Use it for held-out scores with other folds than one group at a time.
+
+    The scores equal the scores of refits. One decomposition is enough for folds that no pair
+    crosses (whole groups, connected components of explicit preferences) and for folds of items of a
+    single list with ``cost="magnitude", ties="include"``. The same holds for any folds of the items
+    of a `PairGraph` with linear models and models on a basis; a fold is held out with all edges
+    that touch it. All other folds, ``solver="iterative"`` and kernels with 0 < beta < 1 are
+    refitted. RankSVM is refitted along a warm-started path. A basis (`n_basis`) is chosen once,
+    from all items.
 
     Parameters
     ----------
@@ -193,7 +198,7 @@ class LeavePairOut:
         pairs : array-like of int, shape (n_pairs, 2)
             Row numbers of the items of each pair.
         alpha : float, default=None
-            Regularization. None takes the only one of `alphas`.
+            Regularization. None uses the only one of `alphas`.
 
         Returns
         -------

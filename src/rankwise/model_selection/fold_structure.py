@@ -1,4 +1,4 @@
-"""Which folds cut the edges of a graph, and which leave no preference to learn from."""
+"""Folds that cut the edges of a graph, and folds that leave no preference for training."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _folds_with_all_preferences(
     graph: PreferenceGraph, targets: Array, fold_of_items: Indices, is_closed: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
     """For each fold and output: do all items with a preference lie in this fold?"""
-    # Folds outside of which no item has a preference, so nothing remains to learn from, shape
+    # Folds outside of which no item has a preference, so that nothing remains for training, shape
     # (n_folds, n_outputs). Closed: no edge joins an item of the fold to one outside
     n_folds = len(is_closed)
     has_preference = _has_preference(graph, targets)
@@ -69,7 +69,7 @@ def _are_tied_in_groups(graph: PreferenceGraph, items: Indices) -> NDArray[np.bo
 
 
 def closed_folds(graph: PreferenceGraph, folds: Folds) -> NDArray[np.bool_]:
-    """For each fold: does no edge leave it?"""
+    """For each fold: do all edges of its items stay inside the fold?"""
     fold_of_items = fold_of_item(folds, graph.n_items)
     is_closed = np.ones(len(folds), dtype=bool)
     # A fold is closed if it splits no connected component

@@ -29,7 +29,7 @@ ITEMS = "folds of items"  # of one list, or of groups that a splitter splits
 
 EDGES = "folds of edges"  # of connected preferences
 
-LATER = "later groups"  # than those of training
+LATER = "later groups"  # models are trained on earlier groups
 
 PAIRWISE = ("disagreement", "concordance", "auc")  # metrics that are defined for a held-out pair
 
@@ -73,7 +73,7 @@ def make_folds(cv: CrossValidation, graph: PreferenceGraph) -> Folds:
     if graph.has_relevance:
         y = graph.y
     X_without_values = np.empty((graph.n_items, 1))
-    with warnings.catch_warnings():  # splitters that ignore groups say so
+    with warnings.catch_warnings():  # splitters that ignore groups warn
         warnings.filterwarnings("ignore", "The groups parameter is ignored", UserWarning)
         splits = list(cv.split(X_without_values, y, graph.groups))
     return _check_splits(splits, graph.n_items)

@@ -74,10 +74,10 @@ def grid_search(
     data : sequence
         Arguments of its ``hold_out_task``: the items and the training target.
     candidates : mapping from str to array-like or None
-        Values of the parameters that one task evaluates together, such as alpha; None stands for
+        Values of the parameters that one task evaluates together, such as alpha; None selects
         default values. The first one is the axis of the curves in ``cv_results``.
     parameter_lists : mapping from str to value or list, default=None
-        Further parameters, such as those of the kernel. A list of values is searched; each
+        Further parameters, such as kernel parameters. A list of values is searched; each
         combination is a task.
     cv, scoring
         As in `RankRLSCV`.
@@ -86,7 +86,7 @@ def grid_search(
     store_predictions : bool, default=False
         Whether to store the held-out scores in ``cv_results["predictions"]``.
     alpha_per_output : bool, default=False
-        Whether each output has an alpha of its own, which must be the only candidate parameter.
+        Whether each output has its own alpha, which must be the only candidate parameter.
 
     Returns
     -------
@@ -107,7 +107,7 @@ def grid_search(
 
     cv = read_splits(cv)
     results: list[CrossValidationResult] = []
-    for setting in settings:  # one task at a time, since it may store a kernel matrix
+    for setting in settings:  # one task at a time, since a task may store a kernel matrix
         task = make_task(setting)
         if time is None:
             results.append(evaluate_task(task, candidates, cv, [metric]))
@@ -334,7 +334,7 @@ def warn_at_edge(name: str, candidates: CandidateGrid, scores: Array, best: int)
     # Candidates that differ from the best one in this parameter alone
     line = candidates.line_through(best, name)
     other_scores = scores[line[line != best]]
-    # Not if some candidate is as good, since a larger grid would not help
+    # No warning if another candidate is equally good: a larger grid would not help
     if len(other_scores) and (other_scores != scores[best]).all():
         warn_user(
             f"the best {name} {value:g} is at the edge of the grid from {grid.min():g} to "

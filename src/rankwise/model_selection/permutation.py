@@ -76,12 +76,12 @@ def permutation_test(
 ) -> PermutationTest:
     """Test whether a ranker predicts the order of the items better than chance.
 
-    Under the null hypothesis the features carry no information about the order inside a group, so
-    the values of y are exchangeable inside each group. The permutations of y are extra outputs of
-    one model and are cross-validated together ([RankRLS09] section 4.1): with
-    ``cost="magnitude", ties="include"`` one decomposition serves all permutations. With other costs
-    the pairs depend on y, so each permutation needs its own decomposition and takes as long as a
-    fit.
+    Use it to check whether a small data set contains any signal. Under the null hypothesis the
+    features carry no information about the order inside a group, so the values of y are
+    exchangeable inside each group. The permutations of y are extra outputs of one model and are
+    cross-validated together ([RankRLS09] section 4.1): with ``cost="magnitude", ties="include"``
+    one decomposition serves all permutations. With other costs the pairs depend on y, so each
+    permutation needs its own decomposition and takes as long as a fit.
 
     Parameters
     ----------
@@ -272,7 +272,7 @@ def _permutations(
 
 
 def _pvalue(observed: float, null_scores: Array, greater_is_better: bool) -> float:
-    """Share of permutations at least as good as the data; undefined ones and the data count."""
+    """Share of permutations at least as good as the data, including undefined ones and the data."""
     gain = null_scores - observed  # of the permuted over the original data
     if not greater_is_better:
         gain = -gain

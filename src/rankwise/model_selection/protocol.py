@@ -1,4 +1,4 @@
-"""What a learner offers to cross-validation."""
+"""Interface between learners and cross-validation."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class CandidateTask(ABC):
     def candidates(self, **values: ArrayLike | None) -> CandidateGrid:
         """All combinations of the values of the parameters.
 
-        None stands for default values; a parameter that is not passed has the value of the learner.
+        None selects default values; a parameter that is not passed has the value of the learner.
 
         Parameters
         ----------
@@ -142,11 +142,11 @@ class CandidateTask(ABC):
         return CandidateGrid(axes)
 
     def candidate_alphas(self, alphas: ArrayLike | None) -> CandidateGrid:
-        """These alphas, or that of the learner for None.
+        """Grid of these alphas; None uses the alpha of the learner.
 
         Parameters
         ----------
-        alphas : array-like, optional
+        alphas : array-like or None
             Candidates.
 
         Returns

@@ -32,7 +32,7 @@ def group_metadata(
 
 def needs_groups(estimator: BaseEstimator, method: str = "predict") -> bool:
     """Whether a method, or a pipeline step before it, requests the groups of the items."""
-    any_groups = True  # only whether they are requested is asked
+    any_groups = True  # any value: the question is only whether groups are requested
     return bool(group_metadata(estimator, method, any_groups))
 
 
@@ -56,7 +56,7 @@ class RankingScorer:
     metric : Metric
         The metric.
     options : tuple of (str, value)
-        Options of the metric besides those in its name.
+        Options of the metric that are not part of its name.
 
     Examples
     --------
@@ -140,6 +140,8 @@ class RankingScorer:
 
 def make_ranking_scorer(metric: str | Metric, **options: Any) -> RankingScorer:
     """Make a scorer for GridSearchCV, cross_validate and similar functions from a ranking metric.
+
+    Use it to evaluate rankers of any library with scikit-learn's model selection.
 
     The scorer receives the groups and weights of the items inside y (`make_target`), or by
     metadata routing, where it requests them without ``set_score_request``. Errors are negated, so

@@ -1,6 +1,6 @@
 """Models of RankRLS without some items or edges, and their held-out scores.
 
-`SHORTCUTS` lists the ways to compute them, and `find_shortcut` takes the first one that applies:
+`SHORTCUTS` lists the algorithms, and `find_shortcut` returns the first one that applies:
 
 ========================  =======================================  =============================
 shortcut                  held out                                 model
@@ -73,11 +73,11 @@ from rankwise.solvers.leave_items_out import (
 
 EDGE_ENTRIES = 2**25  # differences of features in memory, all edges by all features
 
-RELATIVE_ROUNDING = 1e-12  # share of a sum below which the rest of it is rounding noise
+RELATIVE_ROUNDING = 1e-12  # share of a sum below which a difference is rounding noise
 
 COPIES = 4  # of the features: dense, weighted, and both times the eigenvectors
 
-SHORT_FOLD = 64  # items; systems of such folds are small, whatever the number of features
+SHORT_FOLD = 64  # items; systems of such folds are small for any number of features
 
 
 class HoldOutUnits(NamedTuple):
@@ -157,7 +157,7 @@ class Models(NamedTuple):
 
 
 class Shortcut(ABC):
-    """One way to compute the models without each unit.
+    """Algorithm that computes the models without each unit.
 
     Parameters
     ----------
@@ -220,7 +220,7 @@ class Shortcut(ABC):
             weights[:, unit_numbers] = weights_of_units.transpose(1, 0, 2, 3)
         if models.rotation is None:
             return weights
-        # The models are of the features times the rotation Q, so those of the features are Q w
+        # The weights w belong to the features times Q; the features have the weights Q w
         return np.asarray((models.rotation @ weights.reshape(n_columns, -1)).reshape(weights.shape))
 
 
@@ -398,7 +398,7 @@ class ExplicitEdges(Shortcut):
             to_coefficients = rotation
 
         # Weights: (n_units_of_batch, n_columns, n_outputs, n_alphas), 0 if the right-hand side is
-        # 0, where the computed ones are rounding noise, which must not rank items
+        # 0, where computed weights would be rounding noise that ranks items
         is_zero = _is_right_side_zero_without(differences, target, edges_of_units)
         for unit_numbers, weights in coefficients_without_folds(
             rotated, terms, edges_of_units, alphas
@@ -435,7 +435,7 @@ def _is_right_side_zero_without(
 ) -> NDArray[np.bool_]:
     """For each unit: do the targets of the edges of other units cancel, up to rounding?"""
     # Right-hand side Xᵀ t of the normal equations, X: differences of features (n_edges, n_columns).
-    # If it is 0 without the edges of a unit, there is nothing to learn from the other edges
+    # If it is 0 without the edges of a unit, the other edges carry no preference
     right_side = differences.T @ target
     tolerance = RELATIVE_ROUNDING * (np.abs(differences).T @ np.abs(target))
     is_zero = np.zeros(len(edges_of_units), dtype=bool)
@@ -534,7 +534,7 @@ def cross_val_scores(
     targets = loss.target.reshape(len(loss.target), -1)
     _check_memory(problem, targets, alphas)
 
-    # Folds that no edge leaves may have another shortcut than the others
+    # Folds that no edge leaves may have a different shortcut
     held_out_scores = np.empty((*targets.shape, len(alphas)))
     is_closed = closed_folds(loss.graph, folds)
     open_folds = [folds[k] for k in np.flatnonzero(~is_closed)]
@@ -632,7 +632,7 @@ def item_spectrum(
 
 
 def check_pairs_remain(is_enough: bool) -> None:
-    """Raise a ValueError if a fold leaves nothing to train on."""
+    """Raise a ValueError if a fold leaves no training data."""
     if not is_enough:
         raise ValueError(
             "a fold leaves no pair to train on: the pairs are all in one group (or fold). Use "

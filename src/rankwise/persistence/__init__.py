@@ -1,4 +1,4 @@
-"""Save and load fitted rankers: one file of numbers and words; export them to other programs."""
+"""Save and load fitted rankers in files without code; export them to other programs."""
 
 from rankwise.errors import ModelFileError
 from rankwise.persistence.linear_export import export_linear

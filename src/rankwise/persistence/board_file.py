@@ -60,7 +60,7 @@ def board_facts(board: Leaderboard) -> dict[str, object]:
 
 
 def restore_board(facts: object) -> Leaderboard:
-    """Compute the board from the values of `board_facts`, which a stranger may have changed."""
+    """Compute the board from the values of `board_facts`, which may come from an untrusted file."""
     facts = _check_keys(facts, {"comparisons", "is_dates", "options"})
     arguments = dict(_check_keys(facts["options"], RATE_ARGUMENTS))
     if arguments["scales"] is not None:

@@ -1,4 +1,4 @@
-"""Checks of the JSON of a model file: a stranger may have written it."""
+"""Checks of the JSON of a model file, which may be untrusted."""
 
 from __future__ import annotations
 

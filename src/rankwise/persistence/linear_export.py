@@ -145,7 +145,7 @@ def scaling(scaler: BaseEstimator, n_features: int) -> Scaling:
 
 
 def _center_of(scaler: BaseEstimator) -> Array | None:
-    """What a scaler of scikit-learn subtracts from each feature; None for nothing."""
+    """Values that a scaler of scikit-learn subtracts from the features; None without centering."""
     center: Array | None = None
     if isinstance(scaler, StandardScaler) and scaler.with_mean:
         center = scaler.mean_

@@ -79,7 +79,7 @@ def open_archive(path: PathLike) -> Iterator[zipfile.ZipFile]:
             yield _open_zip(stream)
         except MemoryError:
             raise ModelFileError(name, "there is not enough memory for this model.") from None
-        except Exception as error:  # the file of a stranger may raise anything
+        except Exception as error:  # an untrusted file may raise any exception
             problem = " ".join(str(error).split())  # in one line
             if not problem:
                 problem = type(error).__name__

@@ -140,9 +140,9 @@ def load(path: PathLike) -> Any:
     Use it to predict with a saved model. Loading a file from a stranger is safe: the file contains
     no code and no names of other files. Only estimators of rankwise and the transformers listed in
     `save` are built, by their constructors. Before that, the sizes of the arrays are compared with
-    the size of the file, and their types and shapes with those that the class declares. At last,
-    the model must predict finite scores for a few items. None of this says whether the model ranks
-    well.
+    the size of the file, and their types and shapes with the declarations of the class. Finally,
+    the model must predict finite scores for a few items. These checks do not cover the quality of
+    the model.
 
     Parameters
     ----------
@@ -267,7 +267,7 @@ def _step_nodes(model: EstimatorNode) -> Sequence[EstimatorNode]:
 def _kinds_of_columns(first_step: EstimatorNode) -> JsonObject | None:
     """Kinds of the columns of a table by name, without dropped columns; None if there is none."""
     vectorizer: Json = first_step
-    if first_step["is"] != "TableVectorizer":  # an AutoRanker has a vectorizer of its own
+    if first_step["is"] != "TableVectorizer":  # an AutoRanker has its own vectorizer
         vectorizer = json_object(first_step["fitted"]).get("table_")
     if vectorizer is None:
         return None

@@ -1,4 +1,4 @@
-"""Columns of tables as ONNX operators: what `rankwise.TableVectorizer` computes."""
+"""Columns of tables as ONNX operators, equivalent to `rankwise.TableVectorizer`."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def _add_category_column(
     one_hot = graph.cast(graph.add("Equal", codes, np.arange(n_features)))
     is_wide = is_wide_column(column)
     # Trees split on the codes if there are few of them. Linear models take the one-hot codes of
-    # narrow columns; `one_hot` has those of trees and of wide columns.
+    # narrow columns; `one_hot` contains the codes for trees and for wide columns.
     if n_features <= MAX_CODES:
         table.codes.append(_codes_as_numbers(graph, codes))
     if not is_wide:
@@ -172,7 +172,7 @@ def _add_category_codes(
 ) -> Tensor:
     """Number of the feature of each cell's value, `NO_CODE` for none.
 
-    With further codes, missing values and rare values have a code after those of the categories.
+    With further codes, missing values and rare values have codes after the codes of the categories.
     """
     code_of_value = {value: code for code, value in enumerate(column.categories)}
     code_of_missing = NO_CODE

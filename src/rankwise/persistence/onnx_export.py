@@ -76,7 +76,7 @@ def export_onnx(
     True
     """
     check_is_fitted(model)
-    while isinstance(model, CalibratedRanker):  # its scores are those of its ranker
+    while isinstance(model, CalibratedRanker):  # the scores are computed by its ranker
         model = model.estimator_
     graph = OnnxGraph()
     first_step = _first_step(model)

@@ -121,7 +121,7 @@ class OnnxGraph:
         shape : sequence of int
             Shape of the scores of one item.
         metadata : mapping of str to str
-            Description for people; its entry "about" is also the description of the graph.
+            Metadata for readers; the entry "about" is also the description of the graph.
         version : str
             Version of rankwise.
         """

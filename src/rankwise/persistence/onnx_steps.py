@@ -128,7 +128,7 @@ def _scale_in_groups(
     shifted : str
         x minus a constant of each group and column.
     x : str
-        Features of the items; its magnitude decides what counts as rounding.
+        Features of the items; their magnitude determines the rounding tolerance.
     with_mean : bool, default=True
         Whether the mean of the group is subtracted.
     is_present : str, optional

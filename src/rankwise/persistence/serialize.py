@@ -62,7 +62,7 @@ def to_json(value: object, arrays: list[AnyArray], path: str) -> Json:
     Raises
     ------
     ValueError
-        If a model file cannot hold the value.
+        If a model file cannot contain the value.
     """
     if isinstance(value, np.generic) and value.dtype.kind in "biufU":  # a number or text of NumPy
         value = value.item()
@@ -149,7 +149,7 @@ def _array_to_json(array: AnyArray, arrays: list[AnyArray], path: str) -> dict[s
 
 
 def _append_array(array: AnyArray, arrays: list[AnyArray]) -> int:
-    """Append an array to those of the file, and return its number."""
+    """Append an array to the arrays of the file, and return its number."""
     arrays.append(array)
     return len(arrays) - 1
 
@@ -223,7 +223,7 @@ def from_json(node: Json, arrays: Arrays) -> object:
         raise ValueError("an integer has more than 64 bits")
     if not isinstance(node, dict):
         return node
-    kind, content = next(iter(node.items()))  # the first key says what the value is
+    kind, content = next(iter(node.items()))  # the first key is the kind of the value
     if kind == "is":
         return _object_from_json(json_text(content), node, arrays)
     if kind == "sparse":

@@ -22,6 +22,8 @@ MAX_CURVES = 6  # drawn if no features are named
 class FeatureCurvesDisplay(Display):
     """Curves of the features of a linear ranker on `HingeFeatures`.
 
+    Use it to see how each feature changes the score.
+
         f(x) = Σ_j f_j(x_j),    f_j(x) = w_j x + Σ_k w_jk max(x − k, 0)
 
     Parameters

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 class GroupComparisonDisplay(Display):
     """Scatter plot of a metric of two rankers, one point per group.
 
+    Use it to see in which groups one ranker is better than another.
+
     Create it with `from_predictions`. Groups where the metric is undefined are dropped and counted.
 
     Parameters

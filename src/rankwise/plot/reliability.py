@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 class ReliabilityDisplay(Display):
     """Share of correctly ordered pairs over the predicted probability, in bins of equal size.
 
+    Use it to check the calibration of the probabilities of a `CalibratedRanker`.
+
     Create it with `from_estimator` or `from_probabilities`.
 
     Parameters

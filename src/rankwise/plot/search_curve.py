@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.collections import PolyCollection
     from matplotlib.lines import Line2D
 
-AVERAGE_OF = {  # what the points of a curve average, by the scheme of cross-validation
+AVERAGE_OF = {  # units over which a point of a curve is averaged, by cross-validation scheme
     "leave-group-out": "mean over groups",
     "leave-pair-out": "all pairs",
     "folds of groups": "mean over groups",
@@ -64,6 +64,8 @@ class Curve(NamedTuple):
 class SearchCurveDisplay(Display):
     """Held-out score of a search, its standard error over the groups, and the chosen value.
 
+    Use it to check whether the range of the candidates was wide enough.
+
     Create it with `from_estimator`. The x axis is alpha, or the number of steps of
     `RankingPursuitCV`. Other searched parameters (kernel parameters, nu) give one line each.
 
@@ -73,7 +75,7 @@ class SearchCurveDisplay(Display):
         One for each setting or output.
     metric : str, Metric or function
         The metric.
-    parameter : {"alpha", "n_basis"}
+    parameter : {"alpha", "n_basis"}, default="alpha"
         The parameter on the x axis.
 
     Attributes
@@ -209,7 +211,7 @@ def _make_curves(search: BaseSearch) -> list[Curve]:
     # The chosen value of the parameter on the horizontal axis, one for each output
     best_value = np.asarray(search.best_params_[chosen.parameter], dtype=np.float64)
     has_outputs = chosen.by_group.ndim == 3  # (n_groups, n_values, n_outputs)
-    if has_outputs:  # a curve for each output, with a best value of its own
+    if has_outputs:  # a curve for each output, each with its best value
         n_outputs = chosen.by_group.shape[2]
         curves = []
         for output, value in enumerate(np.broadcast_to(best_value, n_outputs)):
@@ -242,7 +244,7 @@ def _make_curve(
 ) -> Curve:
     """Average the values over the groups, and sort the curve by x.
 
-    Without `error` the standard errors are those of means over independent groups.
+    Without `error`, standard errors of means over independent groups are computed.
     """
     if error is None:
         error = standard_error(by_group)

@@ -71,7 +71,7 @@ def read_cells(column: Column) -> AnyArray:
 
 
 def _mark_as_mixed(cells: AnyArray) -> AnyArray:
-    """Objects as a matrix of one column, which stands for cells of several kinds."""
+    """Objects as a matrix of one column, the representation of cells of several kinds."""
     return cells[:, None]
 
 

@@ -110,7 +110,7 @@ _REASON_TEXTS = {
     }
 )
 class ColumnInfo(NamedTuple):
-    """Use of a column, and what `fit` has stored of its training data.
+    """Use of a column, and the statistics of its training data.
 
     Attributes
     ----------
@@ -196,8 +196,8 @@ class ColumnInfo(NamedTuple):
         return ColumnInfo(self.name, "dropped", self.n_missing, reason, detail)
 
     def _check_fitted(self) -> None:
-        """Check that the entries fit together, and that no category is there twice."""
-        # facts may come from a file: there must be as many as the kind of the column needs
+        """Check that the entries are consistent, and that no category occurs twice."""
+        # the record may come from a file: check the number of entries that the kind requires
         n_categories = len(self.categories)
         n_weights = 0
         if self.kind == "text":
@@ -282,7 +282,7 @@ def infer_column(
 
 
 def _is_also_text(column: ColumnInfo) -> bool:
-    """Whether the values of a category are phrases, whose words are features, too."""
+    """Whether the values of a category are phrases, whose words are also features."""
     has_many_values = column.kind == "category" and len(column.categories) > FEW_VALUES
     return has_many_values and _are_phrases(column.categories)
 
@@ -434,7 +434,7 @@ def _date_column(column: ColumnInfo, cells: AnyArray, date_format: str) -> Colum
 
 
 def _category_column(column: ColumnInfo, cells: AnyArray, *, is_requested: bool) -> ColumnInfo:
-    """A category; of many values, those that occur once share one feature.
+    """A category; if it has many values, the values that occur once share one feature.
 
     Unless the category is requested, a column whose values hardly repeat is an identifier.
     """

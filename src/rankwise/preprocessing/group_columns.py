@@ -1,4 +1,4 @@
-"""Checks for mistakes with groups: another keyword, a column of X, groups that are missing."""
+"""Checks for common mistakes with groups: wrong keyword, groups left in X, missing groups."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ GROUP_COLUMNS = ("qid", "query_id", "group", "group_id", "session_id")
 OTHER_KEYWORDS = ("qid", "group", "group_id")  # of XGBoost, LightGBM and CatBoost
 MIN_GROUPS = 3  # with fewer, a feature is easily constant in each group by chance
 MIN_CODED_GROUPS = 6  # from here on, integers in the order of the groups are taken for labels
-MAX_ROWS_OF_A_LIST = 200  # longer lists with few distinct y usually lack their groups
+MAX_ROWS_OF_A_LIST = 200  # in longer lists with few distinct y the groups were usually forgotten
 MIN_DISTINCT_SCORES = 7
 LONG_LIST = 3  # times the longest group of the training data
 
@@ -43,7 +43,7 @@ _has_warned_of_one_list = False
 def refuse_other_keywords(fit: Fit) -> Fit:
     """Decorate `fit`: the TypeError for ``qid=``, ``group=`` or ``group_id=`` names ``groups=``.
 
-    The signature of `fit` stays as it is, because scikit-learn's metadata routing reads it.
+    The signature of `fit` is unchanged, because scikit-learn's metadata routing reads it.
     """
 
     @functools.wraps(fit)
@@ -88,7 +88,7 @@ def check_groups(
     was_checked_before = y is target
     if was_checked_before or not isinstance(target, Relevance):
         return X
-    if target.groups.n_groups == 1:  # one list, maybe because its groups are missing
+    if target.groups.n_groups == 1:  # one list; the groups may have been forgotten
         _, labels, _ = unpack_target(y, groups)
         if labels is None:
             warn_of_group_names(X, y)
@@ -119,7 +119,7 @@ def without_group_columns(estimator: BaseEstimator, X: MatrixLike) -> MatrixLike
 
 
 def without_columns(X: MatrixLike, names: list[str]) -> MatrixLike:
-    """A data frame without these columns, as far as it has them; other X unchanged."""
+    """A data frame without these columns, which may be missing; other X unchanged."""
     if not names:
         return X
     frame = narwhals_frame(X)
@@ -154,7 +154,7 @@ def warn_of_group_names(
 
 
 def warn_of_long_list(estimator: object, n_rows: int) -> None:
-    """Warn about rows without groups that are far more than a group of the training data had."""
+    """Warn about rows without groups if they are far more than the rows of a training group."""
     max_group_size = getattr(estimator, "max_group_size_", None)
     if max_group_size is not None and n_rows > LONG_LIST * max_group_size:
         warn_user(
@@ -226,7 +226,7 @@ def _sparse_columns(X: Matrix, groups: Groups) -> list[int]:
 
 
 def _has_enough_groups(groups: Groups) -> bool:
-    """Whether enough groups have two rows for a constant column in them to be no accident."""
+    """Whether enough groups have two rows to compare a column with the groups."""
     return int((groups.sizes > 1).sum()) >= MIN_GROUPS
 
 
@@ -298,8 +298,8 @@ def _encode_labels(values: Labels) -> Groups | None:
 def _warn_of_one_list(y: object) -> None:
     """Warn once per process about many rows without groups that have few distinct scores.
 
-    Python's own record of the warnings shown at a line does not help: scikit-learn enters
-    `warnings.catch_warnings` for each fold, which clears that record.
+    Python's registry of issued warnings is not sufficient: scikit-learn enters
+    `warnings.catch_warnings` for each fold, which clears the registry.
     """
     global _has_warned_of_one_list
     if _has_warned_of_one_list:

@@ -40,8 +40,8 @@ class GroupScaler(TransformerMixin, BaseEstimator):
     or, with ``method="minmax"``, ``z = (x − minimum of the group)/(maximum − minimum)``, as
     [RankRLS09] section 5.2 scales the features of queries.
 
-    z is 0 for features that are constant in the group. Features that differ only between groups,
-    such as the length of a query, therefore have no effect.
+    In both cases z is 0 for features that are constant in the group. Features that differ only
+    between groups, such as the length of a query, therefore have no effect.
 
     The scaling of a group depends only on the X of that group, so exact leave-group-out of the
     following ranker stays exact, and `transform` needs the groups of new items. Without groups all

@@ -3,8 +3,8 @@
     z_ij = (x_ij − mean_g x_j) / sd_g x_j                    for item i of group g, or
     z_ij = (x_ij − min_g x_j) / (max_g x_j − min_g x_j)      and 0 where the denominator is 0
 
-All statistics are those of the group itself, so the scaling of a held-out group does not depend on
-the other groups.
+All statistics are computed inside the group, so the scaling of a held-out group does not depend on
+other groups.
 """
 
 from __future__ import annotations

@@ -77,22 +77,24 @@ class TableFeatures(NamedTuple):
 class TableVectorizer(TransformerMixin, BaseEstimator):
     """Turn the columns of a table into features: the first step of a Pipeline for a data frame.
 
+    Use it before a linear or kernel ranker if X is a data frame with text, dates or missing values.
+
     Missing numbers are replaced by the median, and a 0/1 indicator column marks missing values;
     words among numbers count as missing. Categories become one 0/1 column for each value, and one
     for missing values. In categories of more than 50 values, the values that occur once share one
     column, which is also used for new values; in other categories new values are 0 in all columns.
-    Dates become year, month, weekday, days since 1970 and hour, as far as these vary. Texts become
-    the TF-IDF weights of their 2,000 most frequent words; texts that repeat are also a category.
-    Vectors (lists of one length) become their numbers, and words with an order (`order`) their
-    rank. Identifiers, row counters, and columns without values are dropped. `facts_` records the
-    use of each column and the reason.
+    Dates become year, month, weekday, days since 1970 and hour; constant parts are dropped. Texts
+    become the TF-IDF weights of their 2,000 most frequent words; texts that repeat are also a
+    category. Vectors (lists of one length) become their numbers, and words with an order (`order`)
+    their rank. Identifiers, row counters, and columns without values are dropped. `facts_` records
+    the use of each column and the reason.
 
     Parameters
     ----------
-    categorical, numeric : iterables of str
-        Columns that are used as categories or as numbers, whatever they look like. Default: ().
+    categorical, numeric : iterables of str, default=()
+        Columns that are used as categories or as numbers, regardless of their content.
     keep : iterable of str, default=()
-        Columns that are used although they look like identifiers.
+        Columns that are used even if they look like identifiers.
     order : mapping of str to list of str, default=None
         Words of columns from low to high, such as ``{"size": ["S", "M", "L"]}``.
     scale : bool, default=False
@@ -114,11 +116,12 @@ class TableVectorizer(TransformerMixin, BaseEstimator):
 
     Notes
     -----
-    A column is an identifier if its name says so, if it counts the rows, if it has whole numbers of
-    16 digits or more, or single words that hardly repeat. A column with the name of an identifier
-    but more than 20 rows for each value is a category. A column counts the rows if its numbers
-    rise from row to row and at least every second number of its range occurs; if rows were removed
-    from the table, pass `row_numbers` to `fit`. All columns of an array are used as numbers.
+    A column is an identifier if it has the name of one, if it counts the rows, if it has whole
+    numbers of 16 digits or more, or single words that hardly repeat. A column with the name of an
+    identifier but more than 20 rows for each value is a category. A column counts the rows if its
+    numbers rise from row to row and at least every second number of its range occurs; if rows were
+    removed from the table, pass `row_numbers` to `fit`. All columns of an array are used as
+    numbers.
 
     Examples
     --------
@@ -477,8 +480,8 @@ class _FeatureBlocks:
 
     def add_category(self, column: ColumnInfo, codes: Indices) -> None:
         """Add the one-hot encoding of a category, and its codes for trees."""
-        # indicators are dense for few categories, and sparse for many ("wide"); a learner may take
-        # those of three or more categories sparse, too
+        # indicators are dense for few categories, and sparse for many ("wide"); indicators of three
+        # or more categories are also available as sparse columns
         n_features = n_category_features(column)
         if n_features <= MAX_CODES:  # codes for trees
             codes_or_nan = np.where(codes < 0, np.nan, codes)

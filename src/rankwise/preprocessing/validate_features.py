@@ -23,13 +23,15 @@ def validate_X(
     Parameters
     ----------
     estimator : estimator
-        Gets `n_features_in_` and `feature_names_in_`, or has them.
+        Its `n_features_in_` and `feature_names_in_` are set if `reset` is true, else compared with
+        X.
     X : array-like, sparse matrix, data frame or Arrow table
         Items.
     reset : bool
         Whether these are the items of a fit.
     **options
-        Of scikit-learn's `check_array`. The tags of the estimator say whether X may be sparse.
+        Options of scikit-learn's `check_array`. The tags of the estimator determine whether X may
+        be sparse.
     """
     reject_dtype("X", X)
     if not reset:

@@ -1,1 +1,1 @@
-"""Estimators: the models, in scikit-learn's interface; `import rankwise` offers them by name."""
+"""Rankers with the interface of scikit-learn estimators; import them from `rankwise`."""

@@ -39,10 +39,11 @@ SUMMARIZED = ("alpha", "nu")  # parameters in the summary of a ranker that selec
 
 
 class RankerMixin:
-    """Mixin with `rank` and `score`; not a regressor, whose score would be R².
+    """Mixin with `rank` and `score`, for rankers, whose score is not the R² of a regressor.
 
     The class-level metadata requests let ``groups`` and ``sample_weight`` reach `fit` and `score`
-    through GridSearchCV, Pipelines and the rest when scikit-learn's metadata routing is on.
+    through GridSearchCV, Pipeline and similar classes if scikit-learn's metadata routing is
+    enabled.
     """
 
     _fitted: ClassVar[FittedSchema] = {
@@ -67,8 +68,8 @@ class RankerMixin:
         X : array-like or sparse matrix of shape (n_items, n_features)
             Items.
         groups : array-like of shape (n_items,), optional
-            Group labels; None ranks all items in one list, with a warning if the list is longer
-            than three times the longest group of the training data.
+            Group labels. None ranks all items in one list; a warning is issued if the list is
+            longer than three times the longest training group.
 
         Returns
         -------
@@ -76,7 +77,7 @@ class RankerMixin:
             Ranks; items with equal predicted scores share the smallest of their ranks.
         """
         scores = predict_items(self, X, groups)
-        if groups is None and not needs_groups(self):  # `predict` of others warns
+        if groups is None and not needs_groups(self):  # else `predict` warns
             warn_of_long_list(self, len(scores))
         return ranks_in_groups(scores, groups)
 
@@ -94,20 +95,20 @@ class RankerMixin:
         X : array-like or sparse matrix of shape (n_items, n_features)
             Items.
         y : array-like, target of `make_target`, or preference graph
-            True scores or preferences. Pairs of equal score do not count, nor do rows with NaN if
-            `fit` takes these. For a graph without scores the fraction is taken over all edges, by
-            weight.
+            True scores or preferences. Pairs with equal scores are ignored, as are rows with NaN if
+            `fit` accepts NaN. For a graph without scores the fraction is weighted and taken over
+            all edges.
         groups : array-like of shape (n_items,), optional
             Group labels.
         sample_weight : array-like of shape (n_items,), optional
-            Weights of the items; a pair weighs the product of its two. A graph may have some of
-            its own, which count as well.
+            Weights of the items; the weight of a pair is the product of the weights of its items.
+            The weights of a graph that is passed as y apply as well.
 
         Returns
         -------
         float
-            1 minus the disagreement error, averaged over the outputs; tied predictions count one
-            half.
+            1 minus the disagreement error, averaged over the outputs; a tied prediction counts as
+            one half.
         """
         check_is_fitted(self)
         target = read_y(y, groups, sample_weight, X=X, allow_nan=self.allows_unscored)
@@ -165,7 +166,7 @@ class RankerMixin:
 
 
 def list_nuisance_effects(ranker: RankerMixin) -> list[NuisanceEffect]:
-    """The effects of the nuisance columns that a ranker was fitted with."""
+    """Effects of the nuisance columns that were passed to the fit of a ranker."""
     names = getattr(ranker, "nuisance_names_", None)  # of some rankers
     if names is None:
         return []
@@ -259,19 +260,19 @@ class KernelModel(RankerMixin, BaseEstimator):
 
     @single_threaded
     def predict_by(self, X: MatrixLike, coefficients: Array) -> Array:
-        """Score items by other coefficients than those of the fit.
+        """Score items by given coefficients instead of the fitted ones.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_items, n_features)
             Items.
         coefficients : ndarray of shape (n_coefficients, k)
-            Weights of what `regressors` gives, one model in each column.
+            Coefficients of the columns of `regressors`; each column is one model.
 
         Returns
         -------
         ndarray of shape (n_items, k)
-            Scores; equal items have equal ones, to the last bit.
+            Scores; equal items have bitwise equal scores.
         """
         check_is_fitted(self)
         X = validate_X(self, X, accept_sparse="csr", reset=False)
@@ -371,8 +372,9 @@ class HoldOutMixin:
     ) -> Any:
         """The model and its data as a `rankwise.model_selection.HoldOutTask`.
 
-        The data are those of `fit`, or y is a `TrainingTarget`. The estimator is not changed.
-        Candidates are alphas; for CoRankRLS also nus, for RankingPursuit numbers of steps.
+        The arguments are those of `fit`; y may also be a `TrainingTarget`. The estimator is not
+        modified. Candidates are alphas; for CoRankRLS also nus, for RankingPursuit numbers of
+        steps.
 
         Parameters
         ----------

@@ -34,7 +34,7 @@ from rankwise.runtime.threads import single_threaded
 from rankwise.solvers.normal_equations import GroupMoments, NormalEquations, WeightedSums
 from rankwise.validation import check_alphas, check_float_array, check_weights
 
-OPEN_BYTES = 2**27  # for groups that may go on, at least four Gram matrices
+OPEN_BYTES = 2**27  # for groups that later batches may continue; at least four Gram matrices
 NAME_WITHOUT_GROUPS = None  # of the one group that has all rows if groups is None
 
 
@@ -53,9 +53,9 @@ class SumOptions(PairOptions):
 
 
 class EarlierBatches(BaseEstimator):
-    """Columns and outputs of the batches so far, which later batches must have, too.
+    """Columns and outputs of the first batches, which later batches must share.
 
-    scikit-learn names this class in its messages about other columns.
+    scikit-learn's error messages about unexpected columns contain the name of this class.
 
     Attributes
     ----------
@@ -80,8 +80,8 @@ class EarlierBatches(BaseEstimator):
 class BatchSums:
     """The normal equations of a linear RankRLS, added up over batches of rows.
 
-    ``Rᵀ L R`` and ``Rᵀ d`` ([RankRLS09] equation 28), so their size does not depend on the number
-    of rows.
+    The sums are ``Rᵀ L R`` and ``Rᵀ d`` ([RankRLS09] equation 28); their size does not depend on
+    the number of rows.
 
     Parameters
     ----------
@@ -102,9 +102,9 @@ class BatchSums:
         self.beta = float(beta)
         self._input_schema = EarlierBatches()
         self._equations = NormalEquations()
-        # groups that later batches may continue, in the order in which they were seen last
+        # groups that later batches may continue, least recently seen first
         self._open_groups: dict[Hashable, GroupMoments] = {}
-        # number of rows of positive weight of all other groups
+        # number of rows of positive weight of each closed group
         self._n_rows_of_closed_groups: dict[Hashable, int] = {}
 
     @property
@@ -114,12 +114,12 @@ class BatchSums:
 
     @property
     def n_items(self) -> int:
-        """Rows so far."""
+        """Number of rows added so far."""
         return self._equations.rows.n_terms
 
     @property
     def n_pairs(self) -> int:
-        """Pairs so far."""
+        """Number of pairs of these rows."""
         return self._equations.pairs.n_terms
 
     @property
@@ -138,13 +138,13 @@ class BatchSums:
 
     @property
     def open_bytes(self) -> int:
-        """Memory of the groups that may go on."""
+        """Memory in bytes of the groups that later batches may continue."""
         return sum(group.nbytes for group in self._open_groups.values())
 
     @property
     def takes_parts(self) -> bool:
         """Whether a group may have rows in several batches."""
-        # then all pairs of a group count, whatever their scores, and moments of the rows suffice
+        # the pairs then do not depend on the scores, so moments of the rows are sufficient
         return self._options["cost"] == "magnitude" and self._options["ties"] == "include"
 
     @single_threaded
@@ -163,20 +163,20 @@ class BatchSums:
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
-            At least one row; always with the same features.
+            At least one row; all batches have the same features.
         y : array-like of shape (n_rows,) or (n_rows, n_outputs)
             Scores, or a target of `make_target`; several outputs only for ``cost="magnitude",
             ties="include"``.
         groups : array-like of shape (n_rows,), optional
             Group labels. None in all batches puts all rows of all batches in one group.
         sample_weight : array-like of shape (n_rows,), optional
-            Weights of the rows, as in `RankRLS.fit`; batches without have weights of 1.
-        whole_groups : bool
-            Promise that no group of this batch has rows in another one: only their labels are
-            kept, which saves memory and time.
-        is_sorted : bool
-            Promise that all rows come sorted by group, so that only the first and the last group of
-            a batch may have rows in others; nearly as fast.
+            Weights of the rows, as in `RankRLS.fit`; 1 if they are not passed.
+        whole_groups : bool, default=False
+            Whether no group of this batch has rows in another batch. Only the labels of the groups
+            are then stored, which saves memory and time.
+        is_sorted : bool, default=False
+            Whether the rows of all batches are sorted by group, so that only the first and the last
+            group of a batch may have rows in other batches; nearly as fast.
 
         Returns
         -------
@@ -186,14 +186,14 @@ class BatchSums:
         Raises
         ------
         ValueError
-            If a group comes back that is no longer kept; nothing is added then.
+            If a group continues that is no longer stored; nothing is added then.
         """
         X, target, rows_by_group = self._read_batch(X, y, groups, sample_weight)
         self._check_groups(rows_by_group.keys())
         equations = self._batch_equations(X, target)  # of pairs inside the batch
         may_split_groups = self.takes_parts and not whole_groups
         last_row = len(target.y) - 1
-        # closed groups are those of which no later batch may have rows
+        # a closed group must have no rows in later batches
         n_rows_of_closed_groups: dict[Hashable, int] = {}
         moments_of_groups: dict[Hashable, GroupMoments] = {}  # for pairs with rows of other batches
         for name, group_rows in rows_by_group.items():
@@ -242,8 +242,9 @@ class BatchSums:
     def subtract(self, other: BatchSums) -> Self:
         """Subtract the rows of other sums, which were added or merged before.
 
-        For data that expire: keep the sums of each day, add the new day and subtract the old one.
-        Groups are subtracted as a whole or, if `add` may split them, in the parts that were added.
+        Use it for a moving window: store the sums of each day, merge the new day and subtract the
+        oldest one. Groups are subtracted as a whole or, if `add` may split them, in the parts that
+        were added.
 
         Parameters
         ----------
@@ -265,7 +266,7 @@ class BatchSums:
         for name, n_removed in n_removed_by_group.items():
             n_rows = n_rows_by_group.get(name)  # None if no row of it was added
             is_whole_group = n_removed == n_rows
-            if is_whole_group:  # all its pairs are among those of `other`, subtracted below
+            if is_whole_group:  # its pairs are subtracted below
                 continue
             group = self._open_groups.get(name)
             removed = other._open_groups.get(name)
@@ -276,8 +277,8 @@ class BatchSums:
                     "whole groups."
                 )
             remaining = group.without(removed)
-            # take away the pairs of a removed row and a remaining one, which are those inside the
-            # group less those inside the remaining and those inside the removed rows
+            # subtract the pairs of a removed and a remaining row: the pairs of the whole group,
+            # minus the pairs of two remaining rows, minus the pairs of two removed rows
             equations = equations.add_pairs(self._pairs_inside(remaining))
             equations = equations.subtract_pairs(self._pairs_inside(group))
             equations = equations.add_pairs(self._pairs_inside(removed))
@@ -315,14 +316,14 @@ class BatchSums:
     ) -> Array:
         """Scores of rows by the models without their group: a second pass over the batches.
 
-        Leave-group-out, exact: what training again on all rows but those of the group gives.
-        Average a metric over the batches for each alpha, and take the best.
+        The scores equal those of models refitted without the group (exact leave-group-out). To
+        select alpha, average a metric over the batches for each alpha.
 
         Parameters
         ----------
         X, y, groups, sample_weight
-            Rows that were added before. A group must be whole in a batch, unless it is among those
-            seen last that may go on.
+            Rows that were added before. All rows of a group must be in one batch, unless the group
+            is still open.
         alphas : array-like of shape (n_alphas,)
             Positive numbers.
 
@@ -366,7 +367,7 @@ class BatchSums:
         return self._batch_equations(X[rows], Relevance(target.y[rows], one_group, weight))
 
     def close_groups(self) -> Self:
-        """Promise that no group so far has rows in batches to come, which frees memory.
+        """Declare that no group added so far has rows in later batches, which frees memory.
 
         Returns
         -------
@@ -385,7 +386,7 @@ class BatchSums:
     ) -> tuple[Matrix, Relevance, dict[Hashable, Indices]]:
         """Validate a batch: rows, target with outputs in columns, and rows of each group.
 
-        The weights of batches belong together, so that they are not brought nearer to 1.
+        Weights are not rescaled towards 1, because the weights of all batches must have one scale.
         """
         is_first_batch = not self.n_items
         y, groups, weight = unpack_target(y, groups, sample_weight)
@@ -396,7 +397,7 @@ class BatchSums:
                 "scores and groups."
             )
 
-        # columns and outputs are those of the first batch
+        # all batches have the columns and outputs of the first one
         X = validate_X(self._input_schema, X, reset=is_first_batch)
         scores = target.y
         if is_first_batch:
@@ -429,7 +430,7 @@ class BatchSums:
         if n_outputs == 1:  # the graph needs a flat y
             graph_target = replace(target, y=y[:, 0])
         # Sums over pairs: Rᵀ L R and Rᵀ d. R: features, L: Laplacian of the graph of pairs, d: its
-        # divergence (of each row, by how much it is preferred to the others)
+        # divergence (for each row, the sum of its signed preferences over the others)
         graph = ScoreGraph(graph_target, **self._options)
         with np.errstate(over="ignore", invalid="ignore"):
             gram, moment = graph.system(X, graph.divergence.reshape(y.shape))
@@ -458,8 +459,8 @@ class BatchSums:
             group = new_group
             if old_group is not None:
                 group = new_group.joined(old_group)
-                # add the pairs of a new row and an old one, which are those inside the joined group
-                # less those inside the new and those inside the old rows
+                # add the pairs of a new and an old row: the pairs of the joined group, minus the
+                # pairs of two new rows, minus the pairs of two old rows
                 equations = equations.add_pairs(self._pairs_inside(group))
                 equations = equations.subtract_pairs(self._pairs_inside(new_group))
                 equations = equations.subtract_pairs(self._pairs_inside(old_group))
@@ -468,9 +469,9 @@ class BatchSums:
         self._close_oldest_groups()
 
     def _close_oldest_groups(self) -> None:
-        """Close the groups seen longest ago while the open ones need too much memory."""
+        """Close the least recently seen groups while the open groups need too much memory."""
         excess_bytes = self.open_bytes - self._max_open_bytes
-        for name, group in list(self._open_groups.items()):  # the one seen longest ago first
+        for name, group in list(self._open_groups.items()):  # least recently seen first
             if excess_bytes <= 0:
                 break
             excess_bytes -= group.nbytes
@@ -536,7 +537,7 @@ class BatchSums:
         return problem
 
     def _check_groups(self, names: Set[Hashable]) -> None:
-        """Raise an error for groups that are closed, or missing in only one of the batches."""
+        """Raise an error for closed groups, and for batches with and without groups."""
         has_earlier_groups = bool(self._open_groups or self._n_rows_of_closed_groups)
         if has_earlier_groups and names:
             is_now_one_list = NAME_WITHOUT_GROUPS in names
@@ -559,7 +560,7 @@ class BatchSums:
 
 
 def _check_unscaled_weights(weight: ArrayLike, n_rows: int) -> Array:
-    """Weights, checked; those that `check_weights` would bring nearer to 1 raise an error."""
+    """Checked weights; weights that `check_weights` would rescale raise an error."""
     original_weight = check_float_array("sample_weight", weight)
     checked_weight = check_weights(weight, n_rows)
     if not np.array_equal(original_weight, checked_weight):
@@ -571,7 +572,7 @@ def _check_unscaled_weights(weight: ArrayLike, n_rows: int) -> Array:
 
 
 def _rows_of_positive_weight(target: Relevance, rows: Indices) -> Indices:
-    """Those of the rows that have a positive weight."""
+    """The rows that have a positive weight."""
     if target.weight is None:
         return rows
     has_weight = target.weight[rows] > 0

@@ -28,7 +28,7 @@ class ChunkLearner(Protocol):
 
 
 def learns_in_chunks(model: ChunkLearner) -> bool:
-    """Whether the features do not depend on later chunks; an AttributeError otherwise."""
+    """True if the features do not depend on later chunks; otherwise raises an AttributeError."""
     is_linear = isinstance(model.kernel, str) and model.kernel == "linear"
     is_precomputed = isinstance(model.kernel, str) and model.kernel == "precomputed"
     is_on_basis = has_basis(model.n_basis, model.basis)
@@ -52,7 +52,7 @@ def make_chunk_features(model: ChunkLearner, first_chunk: MatrixLike) -> Feature
 
 
 def check_same_parameters(earlier: Mapping[str, object], current: Mapping[str, object]) -> None:
-    """Raise an error if a parameter has another value than in the chunks before."""
+    """Raise an error if a parameter has changed since the first chunk."""
     for name, value in current.items():
         if value != earlier[name]:
             raise ValueError(

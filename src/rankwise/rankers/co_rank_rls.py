@@ -58,56 +58,58 @@ from rankwise.validation import (
 
 ViewMap = ColumnFeatures | BasisFeatures
 
-NUS = (0.0, 0.1, 1.0, 10.0, 100.0, 1e3, 1e4)  # with few scores large ones may be best
+NUS = (0.0, 0.1, 1.0, 10.0, 100.0, 1e3, 1e4)  # large values may be best if few items have scores
 
 
 class CoRankRLS(HoldOutMixin, RankerMixin, BaseEstimator):
     """Semi-supervised ranking by several views that are made to agree.
 
     Use it if few items are scored, many are not, and there are two independent descriptions of
-    them. Compare it with `RankRLSCV` on the scored items: on most data it brings nothing.
+    them. Compare it with `RankRLSCV` on the scored items: on most data it is not better.
 
-    Learns one function for each view from scored and unscored items by minimizing
+    One function for each view is learned from scored and unscored items by minimizing
 
         J(f) = Σ_v (1/W) Σ_k ω_k (δ_k − (f_v,i − f_v,j))² + α Σ_v ‖f_v‖²
              + ν Σ_{v,u} (1/W̄) Σ_k̄ ω_k̄ ((f_v,i − f_v,j) − (f_u,i − f_u,j))²
 
     over the pairs k of the scored items and the pairs k̄ of the unscored ones inside each group,
-    W and W̄ their total weights ([CoRankRLS10] equation 17; the sum over v, u counts every two views
-    twice). No pair is formed: time and memory are linear in the number of unscored items, and
-    the system that is solved has one row for each feature or basis item of each view.
+    with total weights W and W̄ ([CoRankRLS10] equation 17; the sum over v, u counts each pair of
+    views twice). No pair is formed: time and memory are linear in the number of unscored items, and
+    the linear system has one row for each feature or basis item of each view.
 
     Parameters
     ----------
-    alpha : float
+    alpha : float, default=0.001
         Regularization, positive; as in `RankRLS`. The paper's λ is ``alpha * W``.
-    nu : float
-        How much views must agree, from 0 (independent models). The paper's ν is ``nu * W / W̄``.
-    views : int or list of View
-        A number draws this many random bases of all items, scored or not, with no item in two of
-        them; they share the kernel below. A list gives each view its columns, kernel and basis.
+    nu : float, default=1.0
+        Weight of the agreement of the views; 0 gives independent models. The paper's ν is
+        ``nu * W / W̄``.
+    views : int or list of View, default=2
+        A number draws this many disjoint random bases from all items, scored or not; all views have
+        the kernel of the parameters below. A list specifies columns, kernel and basis of each view.
     view_weights : array-like of shape (n_views,), optional
         Weights of the views in the prediction, such as one minus their held-out errors, 0 or
-        larger. None takes the mean of the views.
-    n_basis : int
-        Basis items of a view that does not say otherwise; fewer where items run short. A
-        linear `View` without a basis of its own uses its columns as they are.
+        larger. None is the unweighted mean of the views.
+    n_basis : int, default=100
+        Number of basis items of a view without its own `n_basis`; fewer if there are not enough
+        items. A linear `View` without a basis uses its columns.
     kernel, gamma, degree, coef0, kernel_params
-        Kernel of the views if `views` is a number; as in `RankRLS`. Linear views differ only if
-        they have fewer basis items than X has columns.
+        Kernel of the views if `views` is a number; as in `RankRLS`, with the same defaults. Linear
+        views differ only if they have fewer basis items than X has columns.
     cost, ties, group_weight
-        As in `RankRLS`; the weight of groups holds for scored and unscored pairs.
-    random_state : int, RandomState or None
+        As in `RankRLS`, with the same defaults; `group_weight` applies to scored and unscored
+        pairs.
+    random_state : int, RandomState or None, default=None
         Seed of the choice of basis items.
 
     Attributes
     ----------
     views_ : list of ColumnFeatures or BasisFeatures
-        Views with columns as numbers and the basis items they use.
+        Fitted views, with the numbers of their columns and their basis items.
     view_coef_ : list of ndarray of shape (n,) or (n, n_outputs)
         For each view the weights of its columns or of its basis items.
     basis_indices_ : list of ndarray or None
-        For each view the row numbers of its basis items; None for plain columns.
+        For each view the row numbers of its basis items; None for a view of columns.
     n_scored_, n_unscored_ : int
         Number of rows with and without a score.
     n_pairs_ : int
@@ -123,13 +125,13 @@ class CoRankRLS(HoldOutMixin, RankerMixin, BaseEstimator):
 
     See Also
     --------
-    CoRankRLSCV : Chooses alpha and nu.
+    CoRankRLSCV : Selects alpha and nu.
     View : Columns, kernel and basis of one view.
 
     Notes
     -----
-    Without unscored rows views are made to agree on the scored ones. A group may hold scored and
-    unscored rows; the unscored ones are then paired with each other only.
+    Without unscored rows the views are made to agree on the scored rows. A group may contain scored
+    and unscored rows; its unscored rows are then paired only with each other.
 
     Examples
     --------
@@ -209,14 +211,16 @@ class CoRankRLS(HoldOutMixin, RankerMixin, BaseEstimator):
         X : array-like, sparse matrix or data frame of shape (n_items, n_features)
             Items, with and without a score.
         y : array-like of shape (n_items,) or (n_items, n_outputs), or a preference graph
-            Scores (larger is better), NaN for a row without; or such a target of `make_target`.
-            Several outputs have the same scored rows and ``cost="magnitude", ties="include"``. The
-            items of a graph that are in no pair count as rows without a score. A `PairGraph` of
-            explicit preferences, W of [CoRankRLS10] section 2, needs groups or `agreement`.
+            Scores (larger is better), NaN for rows without a score; or such a target of
+            `make_target`. Several outputs require the same scored rows and ``cost="magnitude",
+            ties="include"``. The items of a graph that are in no pair count as rows without a
+            score. A `PairGraph` of explicit preferences, W of [CoRankRLS10] section 2, needs groups
+            or `agreement`.
         groups : array-like of shape (n_items,), optional
-            Group labels of all rows, any hashable ones in any order; None compares all items.
+            Group labels of all rows, hashable and in any order; None compares all items.
         sample_weight : array-like of shape (n_items,), optional
-            Weights of all rows, as in ``RankRLS.fit``; the rows on which views agree have theirs.
+            Weights of all rows, as in ``RankRLS.fit``; they also apply to the agreement of the
+            views.
         agreement : preference graph, default=None
             Pairs of rows of X on whose differences the views agree, with weights: the W̃ of
             [CoRankRLS10] section 2, such as ``PairGraph(i, j, weight, n_items=len(X))``. Which item
@@ -246,11 +250,11 @@ class CoRankRLS(HoldOutMixin, RankerMixin, BaseEstimator):
         sample_weight: ArrayLike | None = None,
         agreement: PreferenceGraph | None = None,
     ) -> CoRankRLSPath:
-        """The solutions of a whole list of alphas, for one nu or a list of them.
+        """Models for a list of alphas, and for one nu or a list of nus.
 
-        [CoRankRLS10] section 5: for each nu one reduction of the stacked matrix serves all
-        alphas, and the blocks that it is made of are built once. `alpha` of the estimator is
-        ignored, and the estimator itself is left as it is.
+        For each nu one reduction of the stacked matrix serves all alphas, and the blocks of that
+        matrix are computed once ([CoRankRLS10] section 5). `alpha` of the estimator is ignored, and
+        the estimator is not modified.
 
         Parameters
         ----------
@@ -259,7 +263,7 @@ class CoRankRLS(HoldOutMixin, RankerMixin, BaseEstimator):
         alphas : array-like of shape (n_alphas,)
             Positive numbers in any order.
         nus : array-like of shape (n_nus,), optional
-            Numbers from 0 in any order; by default `nu` of the estimator.
+            Numbers that are at least 0, in any order; by default `nu` of the estimator.
 
         Returns
         -------
@@ -371,9 +375,9 @@ class CoRankRLS(HoldOutMixin, RankerMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_views, n_views)
-            Fraction of the pairs of a group that two views put in opposite order, averaged over
-            groups; 0 if they always agree, about 0.5 if they know nothing of each other. Ties of
-            one view only count one half; nan if a view ties everything.
+            Fraction of the pairs of a group that two views order differently, averaged over groups;
+            0 if they always agree, about 0.5 if they are unrelated. A pair that only one view ties
+            counts as one half; nan if a view ties all pairs.
         """
         scores = np.ascontiguousarray(self.predict_views(X).T)  # (n_views, n_items)
         if scores.ndim > 2:
@@ -394,7 +398,7 @@ class CoRankRLS(HoldOutMixin, RankerMixin, BaseEstimator):
     def _prepare(
         self, X: MatrixLike, target: TrainingTarget, agreement: PreferenceGraph | None = None
     ) -> CoTask:
-        """Validate the data and choose the bases; the task minimizes the objective."""
+        """Validate the data, choose the bases, and return the task that minimizes the objective."""
         X = validate_X(self, X)
         partial_target = self._split_scored(target, X.shape[0], agreement)
         loss = partial_target.loss(self.cost, self.ties, self.group_weight)  # of the scored rows
@@ -412,7 +416,7 @@ class CoRankRLS(HoldOutMixin, RankerMixin, BaseEstimator):
     def _split_scored(
         self, target: TrainingTarget, n_items: int, agreement: PreferenceGraph | None
     ) -> PartialTarget:
-        """Separate scored from unscored rows, or the rows of a graph in a pair from the others."""
+        """Separate scored from unscored rows; for a graph, rows in a pair from all other rows."""
         if isinstance(target, Preferences):
             partial_target: PartialTarget = split_isolated(target.graph, n_items, agreement)
         elif outputs_have_own_pairs(target, self.cost, self.ties):
@@ -500,13 +504,13 @@ class CoRankRLSPath:
     alphas : ndarray of shape (n_alphas,)
         In the order given.
     nus : ndarray of shape (n_nus,)
-        In the order given; the `nu` of the estimator if none were given.
+        In the order given; `nu` of the estimator if no nus were passed.
     view_coef : list of ndarray of shape (n, n_nus, n_alphas) or (n, n_outputs, n_nus, n_alphas)
         For each view the weights of its columns or of its basis items.
     template : CoRankRLS
         The estimator, without coefficients.
     squeeze : bool
-        Whether predictions have no axis of nus.
+        Whether predictions lack the axis of nus.
     """
 
     alphas: Array
@@ -530,7 +534,7 @@ class CoRankRLSPath:
         Returns
         -------
         ndarray of shape (n_items, n_nus, n_alphas) or (n_items, n_outputs, n_nus, n_alphas)
-            Scores; without the axis of nus if `path` had none.
+            Scores, without the axis of nus if no nus were passed to `path`.
         """
         # view_coef of each view: (n, *output_shape, n_nus, n_alphas), here one column per model
         columns_of_views = [coef.reshape(len(coef), -1) for coef in self.view_coef]
@@ -565,7 +569,7 @@ class CoRankRLSPath:
 
 
 class CoTask(HoldOutTask):
-    """Objective of CoRankRLS for every alpha and nu, and without some of the scored rows.
+    """Solutions of CoRankRLS for any alpha and nu, also without some of the scored rows.
 
     In the coordinates of the features R_v, where ‖f_v‖² = ‖w_v‖², [CoRankRLS10] equation 18 reads
 
@@ -695,17 +699,18 @@ class CoTask(HoldOutTask):
         return default_alphas(mean_squared_distance)
 
     def scores_without(self, test_items: Indices, candidates: CandidateGrid) -> Array:
-        """Mean of the views, trained without scored rows given by their position among these.
+        """Mean scores of views that were trained without some scored rows.
 
-        Held-out rows do not take part in the agreement of the views either. If the views agree on
-        the unscored rows, C is the same for all folds and is computed once.
+        `test_items` are positions among the scored rows. Held-out rows are also excluded from the
+        agreement of the views. If the views agree on the unscored rows, C is the same for all folds
+        and is computed once.
         """
         n_scored = len(self.target.scored)
         train_items = np.delete(np.arange(n_scored), test_items)
         train_loss = SquaredLoss(self.loss.graph.subset(train_items))
         check_pairs_remain(train_loss.graph.n_pairs > 0)
         train_task = CoTask(self.learner, self._X, self.target.without(test_items), train_loss)
-        if self.target.has_unscored_pairs:  # views agree on unscored rows, which are in all folds
+        if self.target.has_unscored_pairs:  # the agreement is then the same in all folds
             train_task.disagreement_matrix = self.disagreement_matrix
 
         nus = candidates.axes["nu"]

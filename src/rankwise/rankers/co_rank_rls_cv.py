@@ -30,7 +30,7 @@ from rankwise.validation import check_option, restored_on_failure
 def _margins_over_chance(
     task: CoTask, candidate: Mapping[str, ParameterValue], cv: CrossValidation
 ) -> Array:
-    """How far the held-out error of each view is below 1/2; equal weights if none is."""
+    """1/2 minus the held-out error of each view, at least 0; equal weights if all are 0."""
     disagreement = get_metric("disagreement")
     grid_of_candidate = {name: np.atleast_1d(value) for name, value in candidate.items()}
     n_views = len(task.views)
@@ -51,52 +51,53 @@ def _margins_over_chance(
 
 
 class CoRankRLSCV(Search):
-    """CoRankRLS that chooses alpha and nu by holding out scored groups.
+    """CoRankRLS with alpha and nu selected on held-out scored groups.
 
     Use it in place of `CoRankRLS` if alpha and nu are not known.
 
     For each fold and each nu one reduction of the stacked system serves all alphas
-    ([CoRankRLS10] section 5); what the unscored rows contribute is computed once for all folds.
-    Rows held out are left out altogether, also of what the views agree on, so each fold is judged
-    as new groups would be. The bases are chosen once, from all rows. The model is then trained on
-    all data with the best parameters.
+    ([CoRankRLS10] section 5); the contribution of the unscored rows is computed once for all folds.
+    Held-out rows are also excluded from the agreement of the views, so each fold is evaluated like
+    new groups. The bases are chosen once, from all rows. The model is then trained on all data with
+    the best parameters.
 
     Parameters
     ----------
     alphas : array-like of shape (n_alphas,), optional
-        Candidates. By default 40 values, two a decade, up to 1e4 times the mean squared distance
+        Candidates. By default 40 values, two per decade, up to 1e4 times the mean squared distance
         between the items of a scored pair, averaged over the views.
     nus : array-like of shape (n_nus,), optional
         Candidates; by default 0 and powers of ten from 0.1 to 10,000.
-    cv : "auto", None, int, splitter or iterable
+    cv : "auto", None, int, splitter or iterable, default="auto"
         "auto" makes up to five folds of whole groups of the scored rows, or of the scored rows if
         they are one list; None holds out one group at a time. Splitters see the scored rows only,
         and an iterable counts them from 0.
-    scoring : str, Metric or function
+    scoring : str, Metric or function, default="disagreement"
         Any name of `rankwise.metrics`, such as "disagreement", "ndcg@10", "map" or "auc".
-    store_predictions : bool
-        Keep the held-out scores in ``cv_results_["predictions"]``.
-    view_weights : array-like of shape (n_views,), "held_out" or None
-        As in `CoRankRLS`. "held_out" weighs a view by how far its held-out disagreement error with
-        the chosen alpha and nu is below one half, which is chance; these two are chosen for the
-        mean of the views.
+    store_predictions : bool, default=False
+        Whether to store the held-out scores in ``cv_results_["predictions"]``.
+    view_weights : array-like of shape (n_views,), "held_out" or None, default=None
+        As in `CoRankRLS`. With "held_out" the weight of a view is one half, the error of a random
+        order, minus its held-out disagreement error with the selected alpha and nu, which are
+        selected for the unweighted mean of the views.
     views, n_basis, kernel, gamma, degree, coef0, kernel_params, cost, ties, group_weight, \
 random_state
-        As in `CoRankRLS`.
+        As in `CoRankRLS`, with the same defaults.
 
     Attributes
     ----------
     alpha_, nu_ : float
-        Chosen parameters.
+        Selected parameters.
     best_score_ : float
         Their score, in the units of the metric.
     best_params_ : dict
-        Both.
+        Selected alpha and nu.
     cv_results_ : dict
         "alphas", "params" (a list with one dict for each nu), "mean_score" of shape (n_nus,
         n_alphas), "group_score" (a list with one array of shape (n_groups, n_alphas) for each nu),
-        "groups" (their labels), "n_undefined", "cv" (which way was taken), and "predictions" of
-        shape (n_items, n_alphas) for each nu if asked for, nan in rows without a score.
+        "groups" (their labels), "n_undefined", "cv" (the cross-validation scheme), and
+        "predictions" if they are stored, of shape (n_items, n_alphas) for each nu, nan in rows
+        without a score.
     best_estimator_ : CoRankRLS
         The model trained on all data.
     views_, view_coef_, basis_indices_, n_scored_, n_unscored_, n_pairs_
@@ -211,7 +212,7 @@ random_state
                     "later groups; pass an array of weights, or omit time."
                 )
             view_weights = None  # alpha and nu are selected for the mean of the views
-            if not isinstance(random_state, int | np.integer):  # the same views are drawn twice
+            if not isinstance(random_state, int | np.integer):  # both fits draw the same views
                 random_state = int(check_random_state(random_state).randint(2**31 - 1))
         learner = CoRankRLS(
             views=self.views,
@@ -259,7 +260,7 @@ random_state
         return np.asarray(self.best_estimator_.predict_views(X))
 
     def view_disagreement(self, X: MatrixLike, groups: ArrayLike | None = None) -> Array:
-        """How differently the views order items; see ``CoRankRLS.view_disagreement``.
+        """Share of pairs that two views order differently; see ``CoRankRLS.view_disagreement``.
 
         Parameters
         ----------

@@ -39,7 +39,7 @@ class GroupRows(NamedTuple):
 
 @dataclass(eq=False)
 class GroupSample:
-    """All rows of a sample of the groups, whatever the batches and their order.
+    """All rows of a random sample of the groups, independent of the order of the batches.
 
     Use it next to `SufficientStatistics` to select alpha by exact leave-group-out of a sample of
     the groups, without a second pass over the data. The sample contains the groups whose labels
@@ -52,7 +52,7 @@ class GroupSample:
         sample.
     labels : collection of hashable, optional
         The labels that `sample_labels` has drawn from all groups. Each worker then keeps the rows
-        of these groups only, instead of `n_groups` groups of its own.
+        of these groups only, and `n_groups` is ignored.
 
     Examples
     --------
@@ -131,7 +131,7 @@ class GroupSample:
         for batches in self._batches_of_group.values():
             group_sizes.append(sum(len(group_rows.y) for group_rows in batches))
         labels: Labels = np.array(group_labels)
-        if labels.tolist() != group_labels:  # of several types, which NumPy made one
+        if labels.tolist() != group_labels:  # NumPy has converted labels of several types
             labels = np.empty(len(group_labels), dtype=object)
             labels[:] = group_labels
         return X, y, np.repeat(labels, group_sizes)
@@ -224,9 +224,9 @@ def select_alpha(
     Parameters
     ----------
     statistics : SufficientStatistics
-        Of all rows.
+        Sums over all rows.
     sample : GroupSample
-        Of the same rows.
+        Sample of groups from the same rows.
     alphas : array-like of shape (n_alphas,), optional
         Candidates; by default the 40 values of `RankRLSCV`.
     scoring : str, Metric or function, default="disagreement"

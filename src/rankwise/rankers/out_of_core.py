@@ -31,31 +31,32 @@ READING_ERRORS = (
 class SufficientStatistics(BatchSums):
     """Sums over rows that determine a linear RankRLS.
 
-    Use it for data that do not fit in memory, or that live elsewhere: whatever reads the rows
-    (DuckDB, Polars, Spark, Dask, a loop over files) adds them up in batches, in as many processes
-    as there are; the sums are merged and solved. The models are those of `RankRLS.fit` on all rows
-    at once, to rounding, whatever the batches and their order. It is ``Rᵀ L R`` and ``Rᵀ d``
-    ([RankRLS09] equation 28), so its size does not depend on the number of rows.
+    Use it for data that do not fit in memory. Any reader (DuckDB, Polars, Spark, Dask, a loop over
+    files) passes the rows in batches, in one or several processes; the sums are then merged and
+    solved. The models equal those of `RankRLS.fit` on all rows up to rounding, for any batches in
+    any order. The sums are ``Rᵀ L R`` and ``Rᵀ d`` ([RankRLS09] equation 28); their size does not
+    depend on the number of rows.
 
     Parameters
     ----------
     cost, ties, group_weight, beta
-        As in `RankRLS`. With ``cost="magnitude", ties="include"`` a group may have rows in several
-        batches, with others it must come whole in one.
+        As in `RankRLS`, with the same defaults. With ``cost="magnitude", ties="include"`` a group
+        may have rows in several batches; otherwise all rows of a group must be in one batch.
 
     Attributes
     ----------
     n_items, n_pairs : int
-        Rows and pairs so far.
+        Number of rows and pairs added so far.
 
     See Also
     --------
-    RankRLS.partial_fit : A model after each batch; kernels with a basis, too.
+    RankRLS.partial_fit : Update a model after each batch; also for kernels with a basis.
 
     Notes
     -----
-    Groups that may go on are kept in 128 MiB, those seen last. Of all others the labels are kept,
-    and a row that comes later is refused, never counted wrongly.
+    Up to 128 MiB of the most recently seen groups are stored, so that later batches may continue
+    them. Only the labels of all other groups are stored, and further rows of these groups raise a
+    ValueError.
 
     Examples
     --------
@@ -74,7 +75,7 @@ class SufficientStatistics(BatchSums):
 
     @single_threaded
     def solve(self, alphas: ArrayLike) -> RankRLSPath:
-        """The models of a list of alphas, as `RankRLS.path` of all rows gives them.
+        """Models for a list of alphas, equal to `RankRLS.path` on all rows.
 
         Parameters
         ----------
@@ -102,7 +103,7 @@ class SufficientStatistics(BatchSums):
     def to_bytes(self) -> bytes:
         """Return the sums as bytes, which `from_bytes` reads.
 
-        Numbers and words only, no pickle: group labels must be numbers or text.
+        The format does not use pickle; group labels must be numbers or text.
 
         Returns
         -------
@@ -130,7 +131,8 @@ class SufficientStatistics(BatchSums):
             ],
             "closed": list(self._n_rows_of_closed_groups.items()),
         }
-        # of each open group: the mean of its rows, and a root of the Gram matrix of centered rows
+        # for each open group: the mean of its rows, and a root of the Gram matrix of its centered
+        # rows
         means = np.array([group.mean for group in self._open_groups.values()])
         roots = [group.scatter_root for group in self._open_groups.values()]
         if not roots:

@@ -44,7 +44,7 @@ from rankwise.solvers.certified_descent import Solution, minimize_pairwise
 from rankwise.solvers.pairwise_objective import Objective, make_objective
 from rankwise.validation import check_alphas, check_int, restored_on_failure
 
-PAIRWISE_ALPHA_DECADES = (-9, 1)  # where default alphas start and end
+PAIRWISE_ALPHA_DECADES = (-9, 1)  # exponents of ten of the default alphas, relative to their scale
 
 REASONS = {
     "max_iter": "reached max_iter; raise it, tol or alpha, or scale the features",
@@ -74,11 +74,11 @@ class PairwisePath(ModelPath):
     coefficients : ndarray of shape (n_alphas, n, 1)
         Weights of the features (linear kernel) or of the training or basis items.
     gaps : ndarray of shape (n_alphas,)
-        Certified relative gap of each.
+        Certified relative gap of each model.
     n_iters : ndarray of shape (n_alphas,)
-        Iterations that each took.
+        Number of iterations of each model.
     solutions : list of Solution
-        What the solver found.
+        Results of the solver.
 
     Examples
     --------
@@ -166,7 +166,7 @@ class PairwiseRanker(PathModel):
         *,
         nuisance: ArrayLike | None = None,
     ) -> Self:
-        """Learn from items and what is known about their order.
+        """Fit the model to items and their scores or preferences.
 
         Parameters
         ----------
@@ -174,19 +174,20 @@ class PairwiseRanker(PathModel):
             Items; the square kernel matrix if ``kernel="precomputed"``.
         y : array-like of shape (n_items,), or a preference graph
             Scores (larger is better; only their order counts), a target of `make_target`, a
-            `ScoreGraph` or a `PairGraph`. Pairs of equal score and edges of magnitude zero are no
-            preferences and are left out.
+            `ScoreGraph` or a `PairGraph`. Pairs with equal scores and edges of magnitude zero are
+            not preferences and are dropped.
         groups : array-like of shape (n_items,), optional
-            Group labels, any hashable ones in any order: only items of one group are compared.
-            None compares all items.
+            Group labels, hashable and in any order: only items of one group are compared. None
+            compares all items.
         sample_weight : array-like of shape (n_items,), optional
             Weights of the items, as in ``RankRLS.fit``.
         nuisance : array-like or data frame, optional
-            Columns whose effects are taken out, as in ``RankRLS.fit``; RankLogistic only.
+            Columns whose effects are removed from the scores, as in ``RankRLS.fit``; RankLogistic
+            only.
 
         Returns
         -------
-        RankSVM
+        estimator
             The fitted estimator.
         """
         check_alphas([self.alpha], "alpha")
@@ -256,12 +257,12 @@ class PairwiseRanker(PathModel):
         return ProfileLoss(loss, nuisance)
 
     def _store_solution(self, task: PairwiseTask, solution: Solution) -> None:
-        """Store a solution, and what it says about itself."""
+        """Store the coefficients, the objective and the certificate of a solution."""
         report_solution(self, solution)
         self._store_coefficients(task.features.coefficients(solution.w[:, None]))
 
     def _weights_of_last_fit(self, features: SolverInput) -> Array | None:
-        """Weights of the last fit, for a warm start, if they belong to as many features."""
+        """Weights of the last fit, for a warm start, if the number of features is the same."""
         n_items, n_features = features.matrix.shape
         if self.make_kernel().is_linear:
             coef: Array | None = vars(self).get("coef_")
@@ -277,7 +278,7 @@ class PairwiseRanker(PathModel):
 
 
 def _count_strict_pairs(loss: PairwiseLoss, graph: PreferenceGraph) -> int:
-    """Number of the pairs in which one item is preferred, without ties."""
+    """Number of pairs without ties."""
     if isinstance(loss, StrictPairLoss):
         return loss.preferences.n_pairs
     return strict_pairs(graph).n_pairs
@@ -286,7 +287,8 @@ def _count_strict_pairs(loss: PairwiseLoss, graph: PreferenceGraph) -> int:
 class PairwiseTask(HoldOutTask):
     """RankSVM or RankLogistic with its data: a warm-started path over alpha for every fold.
 
-    Held-out items stay in the kernel map or basis that all folds share; they are not trained on.
+    The kernel map or basis is computed from all items, held-out ones included, and shared by all
+    folds. Held-out items have no part in the loss.
 
     Parameters
     ----------
@@ -317,7 +319,7 @@ class PairwiseTask(HoldOutTask):
         return default_alphas(mean_squared_distance, PAIRWISE_ALPHA_DECADES)
 
     def scores_without(self, test_items: Indices, candidates: CandidateGrid) -> Array:
-        """Train on the features of the others."""
+        """Train on the features of all other items."""
         train_rows = np.delete(np.arange(self.n_rows), test_items)
         train_graph = self.graph.subset(train_rows)
         return self._train_and_score(train_rows, train_graph, test_items, candidates)
@@ -354,7 +356,7 @@ class PairwiseTask(HoldOutTask):
     ) -> PairwiseRanker:
         """The learner trained on all data, from weights of an earlier fit.
 
-        With `keep_interrupted`, Ctrl-C ends the training with the best model so far.
+        With `keep_interrupted`, Ctrl-C stops the training and keeps the best model so far.
         """
         learner: PairwiseRanker = self.learner
         learner._store_features(self.features.map)
@@ -469,7 +471,7 @@ def _warn_about_worst(model: Certified, solutions: list[Solution], alphas: Array
 
 
 def report_solution(model: Certified, solution: Solution) -> None:
-    """Set the attributes of a model that say how good its solution is."""
+    """Set the attributes of a model that describe the quality of its solution."""
     model.objective_ = solution.objective
     model.lower_bound_ = solution.bound
     model.gap_ = float(solution.gap)

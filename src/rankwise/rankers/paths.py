@@ -31,16 +31,16 @@ class PathModel(HoldOutMixin, KernelModel):
         sample_weight: ArrayLike | None = None,
         nuisance: ArrayLike | None = None,
     ) -> Any:
-        """The solutions of a whole list of alphas.
+        """Models for a list of alphas.
 
-        They cost little more than one fit: RankRLS has them from one reduction of the matrix
-        ([RankRLS09] section 3.2), RankSVM and RankLogistic start each from the one before. `alpha`
-        of the estimator is ignored, and the estimator itself is left as it is.
+        The path costs little more than one fit: RankRLS computes all models from one reduction of
+        the matrix ([RankRLS09] section 3.2), RankSVM and RankLogistic start each model at the
+        previous one. `alpha` of the estimator is ignored, and the estimator is not modified.
 
         Parameters
         ----------
         X, y, groups, sample_weight, nuisance
-            As in `fit`; the models of a path do not tell the effects of the nuisance.
+            As in `fit`; the models of a path have no `nuisance_coef_`.
         alphas : array-like of shape (n_alphas,)
             Positive numbers in any order.
 

@@ -72,7 +72,7 @@ def fit_ranker(
 
 
 def is_passthrough(step: object) -> bool:
-    """Whether a step of a Pipeline does nothing."""
+    """Whether a step of a Pipeline has no effect."""
     return step is None or (isinstance(step, str) and step == "passthrough")
 
 
@@ -89,7 +89,7 @@ def input_column_of_feature(step: BaseEstimator, n_columns: int) -> Indices | No
     Returns
     -------
     ndarray of int or None
-        None if a feature is computed from several columns, or the step is not known.
+        None if a feature is computed from several columns, or the type of the step is unknown.
     """
     name = type(step).__name__
     if is_passthrough(step) or name in ONE_TO_ONE:
@@ -142,7 +142,7 @@ def _input_column_of_branch_features(
 
 
 def _concatenate_known(columns_of_branches: list[Indices | None]) -> Indices | None:
-    """Join the input columns of several transformers; None if one of them is not known."""
+    """Join the input columns of several transformers; None if one of them is unknown."""
     known_columns = [columns for columns in columns_of_branches if columns is not None]
     if len(known_columns) < len(columns_of_branches):
         return None

@@ -84,7 +84,7 @@ def column_functions(view: View, functions: Indices, columns: Indices | None) ->
             f"kernel={view.kernel!r} and n_basis={view.n_basis!r} were passed; use "
             "kernel='linear' without n_basis, or dictionary='items'."
         )
-    if columns is None:  # the view names no columns and takes those of the dictionary
+    if columns is None:  # a view without columns uses those of the dictionary
         columns = functions
     return ColumnFeatures(columns, len(columns))
 

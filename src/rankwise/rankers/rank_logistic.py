@@ -35,9 +35,9 @@ LIKELIHOODS: dict[str, type[PairwiseLoss]] = {
 
 
 class RankLogistic(PairwiseRanker):
-    """Logistic model of preferences: Bradley and Terry's, with features of the items.
+    """Logistic preference model: the Bradley–Terry model with features of the items.
 
-    Use it for comparisons whose outcome is a matter of chance (people, matches), and for
+    Use it for comparisons with random outcomes, such as votes and matches, and to predict
     probabilities.
 
     Item i is preferred to item j with the probability ``σ(f_i − f_j)``, σ(g) = 1/(1 + e^(−g)). The
@@ -46,53 +46,57 @@ class RankLogistic(PairwiseRanker):
         J(f) = 1/W Σ_k ω_k log(1 + exp(−(f_i − f_j))) + α ‖f‖²
 
     over the pairs k = (i → j) in which i is preferred to j, with weights ω and W = Σ ω. A tie
-    counts as half a preference in each direction. Magnitudes of preferences do not count.
+    counts as half a preference in each direction. Magnitudes of preferences are ignored.
 
-    J has one minimum, and it is finite, also if all pairs can be ordered correctly. Since J is
-    2α-strongly convex, ``J − min J ≤ ‖∇J‖²/(4α)``: training ends when such a bound proves that J is
-    within `tol` of its minimum. The pairs of scored items are looked at in blocks and are never all
-    in memory; one look at all pairs costs time proportional to their number.
+    J has one finite minimum, even if all pairs can be ordered correctly. Since J is 2α-strongly
+    convex, ``J − min J ≤ ‖∇J‖²/(4α)``: training stops when such a bound proves that J is within
+    `tol` of its minimum. The pairs of scored items are processed in blocks and are never all in
+    memory; the time of an iteration is proportional to the number of pairs.
 
     Parameters
     ----------
-    alpha : float
+    alpha : float, default=0.001
         Regularization, positive; relative to the mean over pairs, so it does not depend on the
         amount of data. `sklearn.linear_model.LogisticRegression` on the differences of the pairs,
         without intercept, has ``C = 1/(2 alpha W)``.
-    likelihood : {"pairs", "plackett-luce"}
-        "pairs" takes every pair by itself, as above. "plackett-luce" takes every group as a ranking
-        that comes about by choosing the best item, then the best of the others, and so on: a
-        listwise objective that looks at the top first, ``1/W Σ [log Σ_j e^{f_j} − f_i]`` over the
-        W choices of an item i among those j that are not placed before it. It needs scores.
-    ties : {"exclude", "include"}
-        Whether two items of a group that have the same score count as a tie. A graph that is given
-        as y brings its own ties: all edges of magnitude zero of a `PairGraph` count. With
-        "plackett-luce" items of one score share a place by Efron's formula; those of the lowest
-        score of a group do so only by "include", and are else below the others in no order.
-    kernel : str or callable
+    likelihood : {"pairs", "plackett-luce"}, default="pairs"
+        "pairs" treats the pairs as independent, as above. "plackett-luce" treats each group as a
+        ranking in which the best item is chosen first, then the best of the remaining items, and so
+        on. This listwise objective is ``1/W Σ [log Σ_j e^{f_j} − f_i]`` over the W choices of an
+        item i among the items j that were not chosen before. It requires scores.
+    ties : {"exclude", "include"}, default="exclude"
+        Whether two items of a group with equal scores are a tie. Ignored if y is a graph: all edges
+        of magnitude zero of a `PairGraph` are ties. With "plackett-luce", items with equal scores
+        share a place by Efron's formula. The items with the lowest score of a group share a place
+        with "include"; with "exclude" they are below all other items, without an order among them.
+    kernel : str or callable, default="linear"
         "linear", any other name known to `sklearn.metrics.pairwise.pairwise_kernels`, a function
         of two rows, or "precomputed" (X is then the kernel matrix between items and training
-        items). Kernels work by the empirical kernel map ([RankRLS09] sections 4.2 and 4.4).
-    gamma, degree, coef0
-        Parameters of the named kernels, as in scikit-learn.
+        items). Other kernels use the empirical kernel map ([RankRLS09] sections 4.2 and 4.4).
+    gamma : float, default=None
+        Parameter of the named kernels, as in scikit-learn.
+    degree : float, default=3
+        Degree of the polynomial kernel.
+    coef0 : float, default=1
+        Constant of the polynomial and sigmoid kernels.
     kernel_params : dict, optional
         Keyword arguments of a callable kernel.
-    group_weight : {"pairs", "groups"}
+    group_weight : {"pairs", "groups"}, default="pairs"
         Whether all pairs or all groups have equal weight.
     n_basis : int, optional
-        Train a kernel model on this many basis items only.
-    basis : {"random", "kmeans++"}, array of int, or array of shape (n_basis, n_features)
-        How the basis is chosen, the row numbers of the basis items, or points of any kind.
-    tol : float
+        Number of basis items of a sparse kernel model; None uses all items.
+    basis : {"random", "kmeans++"}, array of int, or array of points, default="random"
+        How the basis items are selected, their row numbers, or the points themselves.
+    tol : float, default=1e-6
         Stop when ``(J − lower bound)/J`` is at most this.
-    max_iter : int
-        Limit of iterations: truncated Newton steps.
-    warm_start : bool
-        Start from the solution of the last `fit`.
-    verbose : int
-        1 shows a line of progress on standard error, 2 one line for each iteration.
-    random_state : int, RandomState or None
-        Seed of the choice of basis items.
+    max_iter : int, default=1000
+        Maximum number of iterations (truncated Newton steps).
+    warm_start : bool, default=False
+        Whether to start from the solution of the last `fit`.
+    verbose : int, default=0
+        1 shows a progress line on standard error, 2 prints one line for each iteration.
+    random_state : int, RandomState or None, default=None
+        Seed of the selection of basis items.
 
     Attributes
     ----------
@@ -101,13 +105,13 @@ class RankLogistic(PairwiseRanker):
     dual_coef_ : ndarray of shape (n_basis,)
         Weights of the training or basis items (other kernels).
     X_fit_ : ndarray or sparse matrix
-        Those items (not for precomputed kernels).
+        The training or basis items (other kernels, unless precomputed).
     basis_indices_ : ndarray of int
         Row numbers of the basis items (if a basis of rows was used).
     is_separable_ : bool
-        Whether the model orders all pairs correctly. Then only alpha keeps the scores from growing
-        without limit, and the probabilities tell about alpha rather than about the data: choose
-        alpha by `RankLogisticCV`.
+        Whether the model orders all pairs correctly. The scores are then finite only because of
+        alpha, and the probabilities depend on alpha more than on the data: select alpha with
+        `RankLogisticCV`.
     objective_ : float
         J of the model.
     lower_bound_ : float
@@ -115,14 +119,14 @@ class RankLogistic(PairwiseRanker):
     gap_ : float
         ``(objective_ − lower_bound_)/objective_``.
     n_iter_ : int
-        Iterations on all items; large data start from the solution on a sample of them.
+        Number of iterations on all items; on large data they start from the solution on a sample.
     history_ : dict of ndarray of shape (n_iterations,)
         "objective", "lower_bound" and "gap" after each iteration.
     n_pairs_ : int
         Number of pairs trained on.
     nuisance_coef_, nuisance_se_, nuisance_names_
-        Effects of the nuisance columns, their standard errors and names, as in `RankRLS`; in
-        logarithms of odds.
+        Effects of the nuisance columns, their standard errors and names, as in `RankRLS`; in log
+        odds.
     solver_ : str
         The solver in use, "newton-cg".
     max_group_size_ : int or None
@@ -136,9 +140,9 @@ class RankLogistic(PairwiseRanker):
 
     See Also
     --------
-    RankLogisticCV : Chooses alpha by cross-validation along a warm-started path.
+    RankLogisticCV : Selects alpha by cross-validation along a warm-started path.
     RankRLS : Squared loss; exact cross-validation, several outputs, magnitudes of preferences.
-    RankSVM : Hinge loss; costs no more for many pairs than for many items.
+    RankSVM : Hinge loss; its cost depends on the number of items, not of pairs.
 
     Examples
     --------
@@ -208,7 +212,7 @@ class RankLogistic(PairwiseRanker):
         Returns
         -------
         float or ndarray
-            Between 0 and 1; the other direction has 1 minus it.
+            Probabilities; that of (j, i) is 1 minus that of (i, j).
         """
         scores = np.asarray(self.predict(X), dtype=np.float64)
         probability: Array = expit(scores[np.asarray(i)] - scores[np.asarray(j)])
@@ -239,44 +243,48 @@ class RankLogisticCV(Search):
     Use it in place of `RankLogistic` if alpha is not known.
 
     Every fold is trained once along the whole list of alphas, from the largest to the smallest:
-    the weights of one alpha start the next. The model is then trained on all data
-    with the best parameters.
+    the weights of one alpha start the next. The model is then trained on all data with the best
+    parameters.
 
     Parameters
     ----------
     alphas : array-like of shape (n_alphas,), optional
-        Candidates. By default 21 values, two a decade, from 1e-9 to 10 times the mean squared
+        Candidates. By default 21 values, two per decade, from 1e-9 to 10 times the mean squared
         distance between the items of a pair, which suits any scale of features and any amount of
-        data. A choice at the end of the list warns.
-    cv : "auto", int, splitter, iterable or None
+        data. A choice at the end of the list raises a warning.
+    cv : "auto", int, splitter, iterable or None, default="auto"
         "auto" makes up to five folds. A number makes as many folds of whole groups, of items if
         there is one list only, or of edges if y is a connected PairGraph. None leaves out one
         group at a time; anything else as in `rankwise.model_selection.cross_val_predict_groups`.
-    scoring : str, Metric or function
+    scoring : str, Metric or function, default="disagreement"
         Any name of `rankwise.metrics`, such as "disagreement", "ndcg@10", "map" or "auc".
-    gamma, degree, coef0
-        Kernel parameters; a list of values is searched.
-    store_predictions : bool
-        Keep the held-out scores in ``cv_results_["predictions"]``.
+    gamma : float or list of float, default=None
+        Parameter of the named kernels, as in scikit-learn; a list of values is searched.
+    degree : float or list of float, default=3
+        Degree of the polynomial kernel; a list of values is searched.
+    coef0 : float or list of float, default=1
+        Constant of the polynomial and sigmoid kernels; a list of values is searched.
+    store_predictions : bool, default=False
+        Whether to store the held-out scores in ``cv_results_["predictions"]``.
     likelihood, ties, kernel, kernel_params, group_weight, n_basis, basis, tol, max_iter, verbose
-        As in `RankLogistic`.
-    random_state
+        As in `RankLogistic`, with the same defaults.
+    random_state : int, RandomState or None, default=None
         As in `RankLogistic`.
 
     Attributes
     ----------
     alpha_ : float
-        Chosen alpha.
+        Selected alpha.
     best_score_ : float
         Its score, in the units of the metric.
     best_params_ : dict
-        Alpha and the chosen kernel parameters.
+        Alpha and the selected kernel parameters.
     cv_results_ : dict
         "alphas", "params" (list of kernel parameters), "mean_score" of shape (n_params, n_alphas),
         "group_score" (list of arrays of shape (n_groups, n_alphas)), "groups" (their labels),
-        "n_undefined", "cv" (which way was taken), and "predictions" if asked for.
+        "n_undefined", "cv" (the cross-validation scheme), and "predictions" if they are stored.
     best_estimator_ : RankLogistic
-        The model trained on all data; also gives `gap_` and `history_`.
+        The model trained on all data, with `gap_` and `history_`.
     coef_, dual_coef_, X_fit_, basis_indices_, n_pairs_, solver_, n_iter_, nuisance_coef_, \
 nuisance_se_, nuisance_names_
         As in `RankLogistic`.
@@ -405,7 +413,7 @@ nuisance_se_, nuisance_names_
         Returns
         -------
         float or ndarray
-            Between 0 and 1; the other direction has 1 minus it.
+            Probabilities; that of (j, i) is 1 minus that of (i, j).
         """
         check_is_fitted(self)
         probability: Array = self.best_estimator_.predict_above(X, i, j)

@@ -1,4 +1,4 @@
-"""RankRLS: regularized least squares on a preference graph, in chunks, along a path, searched."""
+"""RankRLS: regularized least squares on a preference graph, its paths and its hold-out task."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ from rankwise.validation import check_alphas, restored_on_failure
 
 MOST_REFITS = 10  # folds trained by iterations; with more folds a Gram matrix is cheaper
 
-ITERATIVE_DECADES = (-7.0, 0.0)  # of the default alphas that iterations can distinguish
+ITERATIVE_DECADES = (-7.0, 0.0)  # iterations cannot distinguish smaller alphas
 
 HELD_OUT_TOL = 1e-4  # residual of models that are evaluated and dropped
 
@@ -78,62 +78,66 @@ HELD_OUT_TOL = 1e-4  # residual of models that are evaluated and dropped
 class RankRLS(PathModel):
     """Regularized least-squares ranking.
 
-    Use it for graded lists and for preferences with features, where a linear or kernel model is
-    enough; `RankRLSCV` chooses alpha for you.
+    Use it for graded lists and for preferences between items with features. `RankRLSCV` selects
+    alpha.
 
-    Learns a function f from scores, scores in groups or pairwise preferences by minimizing
+    A function f is learned from scores, scores in groups or pairwise preferences by minimizing
 
         J(f) = (1−β)/W Σ_k ω_k (δ_k − (f_i − f_j))² + β/m Σ_i (y_i − f_i)² + α ‖f‖²
 
     over the edges k = (i → j) of a preference graph with magnitudes δ, weights ω and W = Σ ω
-    ([RankRLS09] equations 11 and 16; β is from [Pursuit13] equation 5; with weights w of the m
-    items the second sum has w_i, and Σ w in the place of m). The pairs are never
+    ([RankRLS09] equations 11 and 16; β is from [Pursuit13] equation 5). With weights w of the m
+    items, the terms of the second sum have the factors w_i, and Σ w replaces m. The pairs are never
     formed: training costs as much as ridge regression on the same items.
 
     Parameters
     ----------
-    alpha : float or array-like of shape (n_outputs,)
+    alpha : float or array-like of shape (n_outputs,), default=0.001
         Regularization, at least 0; relative to the mean over pairs, so it does not depend on the
-        amount of data. The papers' λ is ``alpha * W``. 0 is the limit for small alphas: of all
-        models that minimize the error the one of smallest norm. An array has a value for each
-        output.
-    kernel : str or callable
+        amount of data. The papers' λ is ``alpha * W``. 0 is the limit for small alphas: the model
+        of smallest norm among all that minimize the error. An array has one value for each output.
+    kernel : str or callable, default="linear"
         "linear"; any other name known to `sklearn.metrics.pairwise.pairwise_kernels`; "ngram" for
-        texts such as SMILES or sequences (X is a list of them); a function of two items, which may
-        be any objects; or "precomputed" (X is then the kernel matrix between items and training
-        items).
-    gamma, degree, coef0
-        Parameters of the named kernels, as in scikit-learn.
+        texts such as SMILES or sequences (X is then a list of texts); a function of two items,
+        which may be any objects; or "precomputed" (X is then the kernel matrix between items and
+        training items).
+    gamma : float, default=None
+        Parameter of the named kernels, as in scikit-learn.
+    degree : float, default=3
+        Degree of the polynomial kernel.
+    coef0 : float, default=1
+        Constant of the polynomial and sigmoid kernels.
     kernel_params : dict, optional
         Keyword arguments of a callable kernel; ``ngram_range=(1, 3)`` and ``shared=0`` of "ngram".
-    cost : {"magnitude", "sign", "relative"}
-        What a pair asks for: the difference of the scores, 1, or the difference weighted by one
-        over its square ([RankRLS09] equations 21, 20 and 22).
-    ties : {"include", "exclude"}
-        Whether pairs of equal score ask for equal predictions; only for ``cost="magnitude"``, the
-        other costs never have them.
-    group_weight : {"pairs", "groups"}
+    cost : {"magnitude", "sign", "relative"}, default="magnitude"
+        Target of a pair: the difference of y, 1, or the difference weighted by one over its square
+        ([RankRLS09] equations 21, 20 and 22).
+    ties : {"include", "exclude"}, default="include"
+        Whether pairs with equal y are part of the loss, with a target of 0; only for
+        ``cost="magnitude"``. The other costs always exclude them.
+    group_weight : {"pairs", "groups"}, default="pairs"
         Whether all pairs or all groups have equal weight.
-    beta : float
-        Between ranking (0) and regression (1, the papers' RLS baseline). No intercept is fitted:
-        for beta > 0 center y or add a constant feature if the level matters.
+    beta : float, default=0.0
+        Mixture of ranking (0) and regression (1, the papers' RLS baseline). No intercept is fitted:
+        for beta > 0 center y or add a constant feature if the level of the scores matters.
     n_basis : int, optional
-        Train a kernel model on this many basis items only: the sparse RankRLS of [RankRLS09]
-        section 3.5. Time linear in the number of items; kernel values are made a block of rows at a
-        time and not stored.
-    basis : {"random", "kmeans++"}, array of int, or array of shape (n_basis, n_features)
-        How the basis is chosen, the row numbers of the basis items (for example `basis_indices_`
-        of a `RankingPursuit`), or points of any kind; duplicates among points do no harm.
-    solver : {"auto", "primal", "dual", "iterative"}
+        Number of basis items of a sparse kernel model ([RankRLS09] section 3.5); None uses all
+        items. The time is linear in the number of items; kernel values are computed in blocks of
+        rows and not stored.
+    basis : {"random", "kmeans++"}, array of int, or array of points, default="random"
+        How the basis items are selected, their row numbers (for example `basis_indices_` of a
+        `RankingPursuit`), or the points themselves, which may contain duplicates.
+    solver : {"auto", "primal", "dual", "iterative"}, default="auto"
         "primal": one weight per feature or basis item, O(m p²); "dual": one per item, O(m³);
-        "iterative": conjugate gradients for large sparse X, which stays as it is, O(non-zeros) an
-        iteration ([RankRLS09] section 4.3). "auto" takes the cheapest.
-    tol : float
+        "iterative": conjugate gradients for large sparse X, O(non-zeros) per iteration ([RankRLS09]
+        section 4.3). "auto" selects the cheapest.
+    tol : float, default=1e-8
         Residual of the iterative solver, relative to the right-hand side.
     max_iter : int, optional
-        Limit of the iterative solver; ten times the number of features if None.
-    random_state : int, RandomState or None
-        Seed of the choice of basis items.
+        Maximum number of iterations of the iterative solver; None is ten times the number of
+        features.
+    random_state : int, RandomState or None, default=None
+        Seed of the selection of basis items.
 
     Attributes
     ----------
@@ -142,7 +146,7 @@ class RankRLS(PathModel):
     dual_coef_ : ndarray of shape (n_basis,) or (n_basis, n_outputs)
         Weights of the training or basis items (other kernels).
     X_fit_ : ndarray or sparse matrix
-        Those items (not for precomputed kernels).
+        The training or basis items (other kernels, unless precomputed).
     basis_indices_ : ndarray of int
         Row numbers of the basis items (if a basis of rows was used).
     n_pairs_ : int
@@ -150,16 +154,16 @@ class RankRLS(PathModel):
     solver_ : str
         The solver in use.
     n_iter_ : int
-        Iterations of the iterative solver; 1 for the others.
+        Number of iterations of the iterative solver; 1 for the other solvers.
     n_samples_seen_ : int
-        Rows of all chunks (if trained by `partial_fit`).
+        Number of rows of all chunks (if trained by `partial_fit`).
     nuisance_coef_, nuisance_se_ : ndarray of shape (n_columns,)
-        Effects γ of the nuisance columns (if there are some) and their standard errors, robust to
-        any dependence inside groups; nan for a column that differs in no pair, or if there is one
-        group. Of effects that fit alike those of smallest norm: those of the values of a text, or
-        of a one-hot table, sum to zero.
+        Effects γ of the nuisance columns (if passed to `fit`) and their standard errors, which are
+        robust to dependence inside groups; nan for a column that is constant in all pairs, or if
+        there is one group. Effects that the data do not determine have the smallest norm: the
+        effects of the values of a text column, or of one-hot columns, sum to zero.
     nuisance_names_ : list of str
-        Names of those columns; ``"name=value"`` for text.
+        Names of the nuisance columns; ``"name=value"`` for text.
     max_group_size_ : int or None
         Number of items in the longest group; None without groups, or if y is a graph.
     group_columns_ : list of str
@@ -254,7 +258,7 @@ class RankRLS(PathModel):
         *,
         nuisance: ArrayLike | None = None,
     ) -> Self:
-        """Learn from items and what is known about their order.
+        """Fit the model to items and their scores or preferences.
 
         Parameters
         ----------
@@ -262,19 +266,21 @@ class RankRLS(PathModel):
             Items; the square kernel matrix if ``kernel="precomputed"``.
         y : array-like of shape (n_items,) or (n_items, n_outputs), or a preference graph
             Scores (larger is better), a target of `make_target`, a `ScoreGraph` or a `PairGraph`.
-            A graph brings its own cost, ties and weights.
+            A graph has its own cost, ties and weights; different options of the estimator raise a
+            ValueError.
         groups : array-like of shape (n_items,), optional
-            Group labels, any hashable ones in any order: only items of one group are compared.
-            None compares all items.
+            Group labels, hashable and in any order: only items of one group are compared. None
+            compares all items.
         sample_weight : array-like of shape (n_items,), optional
-            Weights of the items, 0 or larger: a pair weighs the product of its two, and an item its
-            own in the regression part. Only ratios count; an item of weight 0 has no effect.
-            For clicks, one over the propensity of a clicked item.
+            Weights of the items, 0 or larger. The weight of a pair is the product of the weights of
+            its items; in the regression part (beta > 0) the weights of the items apply. Only ratios
+            of weights matter; an item of weight 0 has no effect. For clicks, use the inverse
+            propensity of a clicked item.
         nuisance : array-like of shape (n_items,) or (n_items, n_columns), or data frame, optional
-            What made the scores look different without being of the item, such as the position of
+            Variables that affect the scores but not the quality of an item, such as the position of
             a click, the plate of a measurement or the rater: f(x) + zᵀγ is fitted, and f(x) is the
-            model. γ is not penalized. Numbers have a linear effect; a column of text has an effect
-            for each value.
+            model. γ is not penalized. Numbers have a linear effect; a text column has an effect for
+            each value.
 
         Returns
         -------
@@ -285,7 +291,7 @@ class RankRLS(PathModel):
         target = read_y(y, groups, sample_weight, nuisance, X=X)
         X = check_groups(self, X, y, groups, target)
         if outputs_have_own_pairs(target, self.cost, self.ties):
-            task = self._prepare(X, target)  # a model of each output, which `train` stores in self
+            task = self._prepare(X, target)  # `train` stores the models of all outputs in self
             task.train(alpha=np.asarray(self.alpha, dtype=np.float64))
             return self
         check_beta(self.beta)
@@ -311,26 +317,27 @@ class RankRLS(PathModel):
     ) -> Self:
         """Learn from one more chunk of rows.
 
-        After any number of chunks, in any order, the coefficients are those of one `fit` on all
-        rows, to rounding. The model keeps `SufficientStatistics` of them. For linear models and for
-        kernels with a basis, which is chosen from the first chunk or given.
+        After any number of chunks, in any order, the coefficients equal those of one `fit` on all
+        rows up to rounding. The model stores `SufficientStatistics` of the rows. Available for
+        linear models and for kernels with a basis, which is passed or selected from the first
+        chunk.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_rows, n_features)
-            At least one row; always with the same features.
+            At least one row; all chunks have the same features.
         y : array-like of shape (n_rows,) or (n_rows, n_outputs)
             Scores, or a target of `make_target`; several outputs only for ``cost="magnitude",
             ties="include"``.
         groups : array-like of shape (n_rows,), optional
             Group labels. A group may have rows in several chunks under ``cost="magnitude",
-            ties="include"``, else it comes whole in one. None in all chunks puts all rows of all
-            chunks in one group.
+            ties="include"``; otherwise all its rows must be in one chunk. None in all chunks puts
+            all rows of all chunks in one group.
         sample_weight : array-like of shape (n_rows,), optional
-            Weights of the rows, as in `fit`; chunks without have weights of 1.
-        whole_groups : bool
-            Promise that no group of this chunk has rows in another one, as in the chunks of
-            `read_letor`: nothing is kept of them, which saves memory and time.
+            Weights of the rows, as in `fit`; 1 if they are not passed.
+        whole_groups : bool, default=False
+            Whether no group of this chunk has rows in another chunk, as in the chunks of
+            `read_letor`. The groups are then not stored, which saves memory and time.
 
         Returns
         -------
@@ -340,21 +347,21 @@ class RankRLS(PathModel):
         Raises
         ------
         ValueError
-            If a group comes back after its rows have been given up; the model is left as it was.
+            If a group continues that is no longer stored; the model is not modified.
 
         See Also
         --------
-        SufficientStatistics : Batches of several processes, merged and solved for many alphas.
+        SufficientStatistics : Sums of several processes, merged and solved for many alphas.
 
         Notes
         -----
-        Of the groups seen last up to 128 MiB are kept; those that are given up are known by their
-        labels, and a row that still belongs to one is refused, never counted wrongly. A group of
-        any length takes at most about two matrices of p × p.
+        Up to 128 MiB of the most recently seen groups are stored. Only the labels of all other
+        groups are stored, and further rows of these groups raise a ValueError. A group of any
+        length takes at most about two matrices of p × p.
 
         A chunk of n rows and p features (or basis items) costs n p² + p³/3; make chunks longer than
-        p rows. `alpha` may be changed between chunks, other parameters may not. `solver` is not
-        looked at. `fit` forgets the chunks, and `partial_fit` after `fit` begins anew.
+        p rows. `alpha` may be changed between chunks, other parameters may not. `solver` is
+        ignored. `fit` discards the chunks, and `partial_fit` after `fit` starts a new model.
 
         Examples
         --------
@@ -431,9 +438,9 @@ class RankRLS(PathModel):
     ) -> SolverInput:
         """Solver and its input.
 
-        `to_fit` allows what is right for a single fit only: a dual linear model may shift the
-        features, which changes kernel values but not the weights, and the features of a basis may
-        be computed block by block.
+        `to_fit` enables shortcuts that are valid for a single fit only: a dual linear model may
+        shift the features, which changes kernel values but not the weights, and the features of a
+        basis may be computed in blocks.
         """
         kernel = self.make_kernel()
         is_on_basis = has_basis(self.n_basis, self.basis)
@@ -455,7 +462,7 @@ class RankRLS(PathModel):
             explicit=has_nuisance,
             keeps_matrix=keeps_matrix,
         )
-        # by one of the two parts of the loss, that for pairs (beta 0) or that for items (beta 1)
+        # the loss has one part only: pairs (beta 0) or items (beta 1)
         are_read_once = to_fit and self.beta in (0, 1) and not has_nuisance
         if are_read_once:  # computed block by block when they are read
             return features
@@ -473,7 +480,7 @@ class RankRLS(PathModel):
                 f"alpha has {len(alphas)} values, but y has {n_outputs} outputs; pass a number, or "
                 "a value for each output."
             )
-        # all outputs for each distinct alpha; of these each output takes its own alpha
+        # fit all outputs for each distinct alpha, then select for each output its own alpha
         distinct_alphas, alpha_index = np.unique(alphas, return_inverse=True)
         # (n_alphas, n_coefficients, n_outputs)
         coefficients = self._learn(loss, features, distinct_alphas, overwrite=overwrite)
@@ -485,7 +492,7 @@ class RankRLS(PathModel):
     ) -> Array:
         """Coefficients of shape (n_alphas, n, n_outputs); sets all other fitted attributes.
 
-        `overwrite` allows to overwrite a kernel matrix.
+        If `overwrite` is true, a kernel matrix may be overwritten.
         """
         if features.method == "iterative" and not alphas.all():
             raise ValueError(
@@ -542,7 +549,7 @@ class RankRLS(PathModel):
 
 
 class RankRLSTask(HoldOutTask):
-    """RankRLS with its data, for cross-validation: no training again where there is a shortcut.
+    """RankRLS with its data, for cross-validation; refits only if there is no shortcut.
 
     Parameters
     ----------
@@ -551,7 +558,7 @@ class RankRLSTask(HoldOutTask):
     X : array or sparse matrix
         The items.
     loss : SquaredLoss
-        What is minimized.
+        The loss to minimize.
     """
 
     def __init__(self, learner: RankRLS, X: MatrixLike, loss: SquaredLoss) -> None:
@@ -567,7 +574,7 @@ class RankRLSTask(HoldOutTask):
 
     @cached_property
     def features(self) -> SolverInput:
-        """Features or kernel matrix of all items, which no step of the search overwrites."""
+        """Features or kernel matrix of all items, never overwritten."""
         if self.refits:  # by iterations, which read the columns of X
             return make_solver_input(self.learner.make_kernel(), self._X, "iterative")
         return self._direct_features
@@ -578,7 +585,7 @@ class RankRLSTask(HoldOutTask):
         return learner._make_features(self._X, self.loss, to_fit=False, keeps_matrix=True)
 
     def refits_folds(self, n_folds: int) -> bool:
-        """Whether each fold is refitted: one Gram matrix is faster than many refits."""
+        """Whether each fold is refitted; with many folds a Gram matrix is faster."""
         return self.refits and n_folds <= MOST_REFITS
 
     def _features_of_folds(self, n_folds: int) -> SolverInput:
@@ -587,10 +594,11 @@ class RankRLSTask(HoldOutTask):
         return self._direct_features
 
     def default_values(self, _: str) -> Array:
-        """40 alphas from rounding to 1e4 times the mean squared distance in a pair.
+        """Default alphas, relative to the mean squared distance in a pair.
 
-        They run from no regularization to nothing else, whatever the scale of features and the
-        amount of data; those of iterations only as far as these can tell them apart.
+        40 alphas from the rounding error, where regularization has no effect, to 1e4 times the
+        distance, where the model is shrunk to zero. For models that are trained by iterations, only
+        the alphas that iterations can distinguish.
         """
         return default_alphas(self.alpha_scale(), self.alpha_decades)
 
@@ -606,7 +614,7 @@ class RankRLSTask(HoldOutTask):
         return pair_distance(self.loss, self.features)
 
     def held_out(self, folds: Folds, candidates: CandidateGrid) -> Array:
-        """By shortcut where there is one."""
+        """Held-out scores, by a shortcut if there is one."""
         features = self._features_of_folds(len(folds))
         limits = self._iteration_limits
         if self.refits_folds(len(folds)) and len(candidates) > 1:
@@ -633,23 +641,24 @@ class RankRLSTask(HoldOutTask):
         return find_shortcut(problem, units) is Refit
 
     def coefficients_without(self, units: HoldOutUnits, alphas: Array) -> Array:
-        """Coefficients of the models without each unit, and last of the model of all data.
+        """Coefficients of the models without each unit, followed by the model of all data.
 
-        Shape (n_coefficients, n_units + 1, n_outputs, n_alphas); `PathModel.regressors` says
-        what they are coefficients of. By shortcut where there is one.
+        Shape (n_coefficients, n_units + 1, n_outputs, n_alphas); they belong to the columns of
+        `KernelModel.regressors`. Computed by a shortcut if there is one.
         """
         features = self._features_of_folds(len(units.members))
         return coefficients_without(self.loss, features, units, alphas, self._iteration_limits)
 
     @property
     def has_pairs(self) -> bool:
-        """Whether all is one list in which every two are a pair, without weights or nuisance."""
-        # whether there is a shortcut for leave-pair-out
+        """Whether the data are one list, all of whose pairs are compared, without weights or
+        nuisance."""
+        # only then leave-pair-out has a shortcut
         is_plain = self.graph.item_weights is None and self.loss.nuisance is None
         return self.graph.is_complete and is_plain  # complete: it has all pairs of items
 
     def pairs(self) -> HeldOutPairs:
-        """For one list in which every two items are a pair."""
+        """Held-out pairs of one list, all of whose pairs are compared."""
         if not self.has_pairs:
             return super().pairs()
         beta = self.loss.beta
@@ -660,26 +669,25 @@ class RankRLSTask(HoldOutTask):
                 f"leave-pair-out needs at least {FEWEST_FOR_PAIRS} items, got {n_items}: "
                 "without two of them at least one pair must be left to train on."
             )
-        # eigenvectors and eigenvalues of the kernel matrix of all items; a function returns those
-        # without centering, if they are needed
+        # the spectrum of the uncentered kernel matrix is computed only if it is needed
         spectrum = self._spectrum(centered=beta == 0)
         output_columns = y.reshape(n_items, -1)
         return HeldOutPairs(spectrum, output_columns, beta, lambda: self._spectrum(centered=False))
 
     def _spectrum(self, *, centered: bool) -> Spectrum:
-        """Of features made for this purpose only, so that a kernel matrix is in memory once."""
+        """Spectrum of newly computed features, so that only one kernel matrix is in memory."""
         features = self.learner._make_features(self._X, self.loss, to_fit=False)
         return item_spectrum(features, centered=centered, overwrite=True)
 
     def path(self, alphas: Array) -> RankRLSPath:
-        """The models of several alphas, trained on all data."""
+        """Models for several alphas, trained on all data."""
         learner: RankRLS = self.learner
         features = learner._make_features(self._X, self.loss, to_fit=True)
         coefficients = learner._learn(self.loss, features, alphas, overwrite=True)
         return RankRLSPath(learner, alphas, coefficients)
 
     def train(self, **values: ParameterValue) -> RankRLS:
-        """RankRLS of one alpha, or of one for each output."""
+        """Train RankRLS with one alpha, or with one alpha for each output."""
         learner: RankRLS = self.learner
         learner.alpha = values["alpha"]
         alphas = np.atleast_1d(np.asarray(values["alpha"], dtype=np.float64))

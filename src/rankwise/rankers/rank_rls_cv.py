@@ -37,15 +37,15 @@ class RankRLSCV(Search):
         of any scale and any amount of data. A choice at the end of the list raises a warning.
     cv : "auto", "leave-pair-out", None, int, splitter or iterable, default="auto"
         "auto" leaves out one group at a time, or one connected component of explicit preferences
-        without groups. A single list is evaluated by leave-pair-out for up to 1,500 items where
-        that is possible, else by ten folds of items. Other values as in
-        `rankwise.model_selection.cross_val_predict_groups`.
+        without groups. A single list is evaluated by leave-pair-out for up to 1,500 items if all
+        its pairs are compared, without weights, and the metric counts pairs; else by ten folds of
+        items. Other values as in `rankwise.model_selection.cross_val_predict_groups`.
     scoring : str, Metric or function, default="disagreement"
         Any name of `rankwise.metrics`, such as "disagreement", "ndcg@10", "map" or "auc".
     store_predictions : bool, default=False
         Whether to store the held-out scores in ``cv_results_["predictions"]``.
     alpha_per_output : bool, default=False
-        Whether to choose an alpha for each column of y; ``alpha_`` is then an array.
+        Whether to select one alpha for each column of y; ``alpha_`` is then an array.
     kernel : str or callable, default="linear"
         "linear"; any other name of `sklearn.metrics.pairwise.pairwise_kernels`; "ngram" for texts;
         a function of two items; or "precomputed" (X is then the kernel matrix).
@@ -60,13 +60,13 @@ class RankRLSCV(Search):
     cost : {"magnitude", "sign", "relative"}, default="magnitude"
         Target of a pair: the difference of y, 1, or the difference weighted by one over its square.
     ties : {"include", "exclude"} or list of them, default="include"
-        Whether pairs of equal y ask for equal predictions; only for ``cost="magnitude"``. A list of
-        both is searched ([RankRLS09] section 5.2 compares all pairs with relevant pairs); a single
-        list of items then needs a number of folds as `cv`.
+        Whether pairs with equal y are part of the loss, with a target of 0; only for
+        ``cost="magnitude"``. A list of both is searched ([RankRLS09] section 5.2 compares all pairs
+        with relevant pairs); a single list of items then needs a number of folds as `cv`.
     group_weight : {"pairs", "groups"}, default="pairs"
         Whether all pairs or all groups have equal weight.
     beta : float, default=0.0
-        Between ranking (0) and regression (1).
+        Mixture of ranking (0) and regression (1).
     n_basis : int, default=None
         Number of basis items of a sparse kernel model; None uses all items.
     basis : {"random", "kmeans++"}, array of int, or array of points, default="random"
@@ -76,24 +76,25 @@ class RankRLSCV(Search):
     tol : float, default=1e-8
         Residual of the iterative solver, relative to the right-hand side.
     max_iter : int, default=None
-        Limit of the iterative solver; None is ten times the number of features.
+        Maximum number of iterations of the iterative solver; None is ten times the number of
+        features.
     random_state : int, RandomState or None, default=None
         Seed of the selection of basis items.
 
     Attributes
     ----------
     alpha_ : float or ndarray of shape (n_outputs,)
-        Chosen alpha, or that of each output.
+        Selected alpha, or the alpha of each output.
     best_score_ : float
         Its score, in the units of the metric.
     best_params_ : dict
-        Alpha and the chosen kernel parameters.
+        Alpha and the selected kernel parameters.
     cv_results_ : dict
         "alphas", "params" (list of kernel parameters), "mean_score" of shape (n_params, n_alphas)
         or (n_params, n_alphas, n_outputs), "group_score" (list of arrays of shape (n_groups,
-        n_alphas)), "groups" (their labels), "n_undefined", "cv" (which way was taken), and
-        "predictions" if asked for. If comparisons were held out: "standard_error" of the means,
-        which allows for comparisons that share items.
+        n_alphas)), "groups" (their labels), "n_undefined", "cv" (the cross-validation scheme), and
+        "predictions" if they are stored. If comparisons were held out: "standard_error" of the
+        means, which allows for comparisons that share items.
     best_estimator_ : RankRLS
         The model trained on all data.
     coef_, dual_coef_, X_fit_, basis_indices_, n_pairs_, solver_, nuisance_coef_, nuisance_se_, \

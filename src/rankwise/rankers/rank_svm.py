@@ -27,59 +27,63 @@ SOLVERS = ("auto", "lbfgs", "newton-cg", "bmrm")
 class RankSVM(PairwiseRanker):
     """Ranking support vector machine.
 
-    Use it where only the order of the scores means something, for outliers, and for millions of
+    Use it if only the order of the scores is meaningful, if there are outliers, and for millions of
     rows.
 
-    Learns a function f from scores, scores in groups or pairwise preferences by minimizing
+    A function f is learned from scores, scores in groups or pairwise preferences by minimizing
 
         J(f) = 1/W Σ_k ω_k max(0, 1 − (f_i − f_j)) + α ‖f‖²
 
     (or the square of the maximum) over the pairs k = (i → j) in which i is strictly preferred to
     j, with weights ω and W = Σ ω ([TreeRSVM11] equations 2 and 4). The pairs of scored items are
     never formed: loss and subgradient cost O(m s + m log m) for m items with s non-zero features,
-    whatever the scores ([TreeRSVM11] algorithm 2). Training ends when a lower bound proves that
-    the objective is within `tol` of its minimum.
+    for any number of distinct scores ([TreeRSVM11] algorithm 2). Training stops when a lower bound
+    proves that the objective is within `tol` of its minimum.
 
     Parameters
     ----------
-    alpha : float
+    alpha : float, default=0.001
         Regularization, positive; relative to the mean over pairs, so it does not depend on the
-        amount of data: the λ of [TreeRSVM11]. An SVM that charges C for every pair has
+        amount of data; the λ of [TreeRSVM11]. An SVM with the cost C for every pair has
         ``C = 1/(2 alpha W)``.
-    loss : str, PairFunction or class of a PairwiseLoss
-        What a pair costs, by the difference g of its scores: "hinge" is ``max(0, 1 − g)``; other
-        names are those of `rankwise.losses.LOSSES`, such as "squared_hinge" and "exponential". For
-        a custom loss see `rankwise.losses.PairFunction`.
-    kernel : str or callable
+    loss : str, PairFunction or class of a PairwiseLoss, default="hinge"
+        Loss of a pair as a function of the difference g of its scores: "hinge" is ``max(0, 1 −
+        g)``; other names are in `rankwise.losses.LOSSES`, such as "squared_hinge" and
+        "exponential". For a custom loss see `rankwise.losses.PairFunction`.
+    kernel : str or callable, default="linear"
         "linear", any other name known to `sklearn.metrics.pairwise.pairwise_kernels`, a function
         of two rows, or "precomputed" (X is then the kernel matrix between items and training
-        items). Kernels work by the empirical kernel map ([RankRLS09] sections 4.2 and 4.4).
-    gamma, degree, coef0
-        Parameters of the named kernels, as in scikit-learn.
+        items). Other kernels use the empirical kernel map ([RankRLS09] sections 4.2 and 4.4).
+    gamma : float, default=None
+        Parameter of the named kernels, as in scikit-learn.
+    degree : float, default=3
+        Degree of the polynomial kernel.
+    coef0 : float, default=1
+        Constant of the polynomial and sigmoid kernels.
     kernel_params : dict, optional
         Keyword arguments of a callable kernel.
-    group_weight : {"pairs", "groups"}
+    group_weight : {"pairs", "groups"}, default="pairs"
         Whether all pairs or all groups have equal weight ([TreeRSVM11] end of section 4).
     n_basis : int, optional
-        Train a kernel model on this many basis items only.
-    basis : {"random", "kmeans++"}, array of int, or array of shape (n_basis, n_features)
-        How the basis is chosen, the row numbers of the basis items (for example `basis_indices_`
-        of a `RankingPursuit`), or points of any kind; duplicates among points do no harm.
-    tol : float
+        Number of basis items of a sparse kernel model; None uses all items.
+    basis : {"random", "kmeans++"}, array of int, or array of points, default="random"
+        How the basis items are selected, their row numbers (for example `basis_indices_` of a
+        `RankingPursuit`), or the points themselves, which may contain duplicates.
+    tol : float, default=0.001
         Stop when ``(J − lower bound)/J`` is at most this.
-    max_iter : int
-        Limit of iterations.
-    solver : {"auto", "lbfgs", "newton-cg", "bmrm"}
+    max_iter : int, default=1000
+        Maximum number of iterations.
+    solver : {"auto", "lbfgs", "newton-cg", "bmrm"}, default="auto"
         "lbfgs": quasi-Newton steps with a bundle of planes that certifies them; "newton-cg":
         truncated Newton, for the squared hinge; "bmrm": the cutting planes of [TreeRSVM11]
-        algorithm 1, slower and kept as the reference. "auto" takes "lbfgs" for the hinge,
-        "newton-cg" for the squared hinge.
-    warm_start : bool
-        Start from the solution of the last `fit`.
-    verbose : int
-        1 shows a line of progress on standard error, 2 one line for each iteration.
-    random_state : int, RandomState or None
-        Seed of the choice of basis items.
+        algorithm 1, a slower reference. "auto" selects "lbfgs" for the hinge and "newton-cg" for
+        the squared hinge.
+    warm_start : bool, default=False
+        Whether to start from the solution of the last `fit`.
+    verbose : int, default=0
+        1 shows a progress line on standard error, 2 prints one line for each iteration.
+    random_state : int, RandomState or None, default=None
+        Seed of the selection of basis items.
 
     Attributes
     ----------
@@ -88,20 +92,20 @@ class RankSVM(PairwiseRanker):
     dual_coef_ : ndarray of shape (n_basis,)
         Weights of the training or basis items (other kernels).
     X_fit_ : ndarray or sparse matrix
-        Those items (not for precomputed kernels).
+        The training or basis items (other kernels, unless precomputed).
     basis_indices_ : ndarray of int
         Row numbers of the basis items (if a basis of rows was used).
     objective_ : float
         J of the model.
     lower_bound_ : float
-        No model has a smaller J than this. What rounding may have added is taken off: about
-        ``ε √(n_items + n_features)`` times the sum over columns of ``max |x| · |w|``, ε = 2⁻⁵²; the
-        exact allowance is in the docstring of `rankwise.solvers.bundle`.
+        No model has a smaller J than this. An allowance for rounding errors has been subtracted:
+        about ``ε √(n_items + n_features)`` times the sum over columns of ``max |x| · |w|``, ε =
+        2⁻⁵²; the exact allowance is in the docstring of `rankwise.solvers.bundle`.
     gap_ : float
         ``(objective_ − lower_bound_)/objective_``; negative, with a warning, only if the bound
         contradicts the objective by more than rounding.
     n_iter_ : int
-        Iterations on all items; large data start from the solution on a sample of them.
+        Number of iterations on all items; on large data they start from the solution on a sample.
     history_ : dict of ndarray of shape (n_iterations,)
         "objective", "lower_bound" and "gap" after each iteration.
     n_pairs_ : int
@@ -119,12 +123,12 @@ class RankSVM(PairwiseRanker):
 
     See Also
     --------
-    RankSVMCV : Chooses alpha by cross-validation along a warm-started path.
+    RankSVMCV : Selects alpha by cross-validation along a warm-started path.
     RankRLS : Squared loss; exact cross-validation, several outputs, magnitudes of preferences.
 
     Notes
     -----
-    Ctrl-C during `fit` ends the search; the model is the best one found so far, with a warning.
+    Ctrl-C during `fit` stops the training with a warning and keeps the best model so far.
 
     Examples
     --------
@@ -193,7 +197,7 @@ class RankSVM(PairwiseRanker):
 
 
 def read_loss(loss: str | LossFactory) -> LossFactory:
-    """The loss of a name; a custom loss is returned unchanged."""
+    """The loss with this name; a custom loss is returned unchanged."""
     if isinstance(loss, PairFunction):
         return loss
     if isinstance(loss, type) and issubclass(loss, PairwiseLoss):
@@ -220,37 +224,41 @@ class RankSVMCV(Search):
     Parameters
     ----------
     alphas : array-like of shape (n_alphas,), optional
-        Candidates. By default 21 values, two a decade, from 1e-9 to 10 times the mean squared
+        Candidates. By default 21 values, two per decade, from 1e-9 to 10 times the mean squared
         distance between the items of a pair, which suits any scale of features and any amount of
-        data. A choice at the end of the list warns.
-    cv : "auto", int, splitter, iterable or None
+        data. A choice at the end of the list raises a warning.
+    cv : "auto", int, splitter, iterable or None, default="auto"
         "auto" makes up to five folds. A number makes as many folds of whole groups, of items if
         there is one list only, or of edges if y is a connected PairGraph. None leaves out one
         group at a time; anything else as in `rankwise.model_selection.cross_val_predict_groups`.
-    scoring : str, Metric or function
+    scoring : str, Metric or function, default="disagreement"
         Any name of `rankwise.metrics`, such as "disagreement", "ndcg@10", "map" or "auc".
-    gamma, degree, coef0
-        Kernel parameters; a list of values is searched.
-    store_predictions : bool
-        Keep the held-out scores in ``cv_results_["predictions"]``.
+    gamma : float or list of float, default=None
+        Parameter of the named kernels, as in scikit-learn; a list of values is searched.
+    degree : float or list of float, default=3
+        Degree of the polynomial kernel; a list of values is searched.
+    coef0 : float or list of float, default=1
+        Constant of the polynomial and sigmoid kernels; a list of values is searched.
+    store_predictions : bool, default=False
+        Whether to store the held-out scores in ``cv_results_["predictions"]``.
     loss, kernel, kernel_params, group_weight, n_basis, basis, tol, max_iter, solver, verbose, \
 random_state
-        As in `RankSVM`.
+        As in `RankSVM`, with the same defaults.
 
     Attributes
     ----------
     alpha_ : float
-        Chosen alpha.
+        Selected alpha.
     best_score_ : float
         Its score, in the units of the metric.
     best_params_ : dict
-        Alpha and the chosen kernel parameters.
+        Alpha and the selected kernel parameters.
     cv_results_ : dict
         "alphas", "params" (list of kernel parameters), "mean_score" of shape (n_params, n_alphas),
         "group_score" (list of arrays of shape (n_groups, n_alphas)), "groups" (their labels),
-        "n_undefined", "cv" (which way was taken), and "predictions" if asked for.
+        "n_undefined", "cv" (the cross-validation scheme), and "predictions" if they are stored.
     best_estimator_ : RankSVM
-        The model trained on all data; also gives `gap_` and `history_`.
+        The model trained on all data, with `gap_` and `history_`.
     coef_, dual_coef_, X_fit_, basis_indices_, n_pairs_, solver_, n_iter_
         As in `RankSVM`.
 

@@ -19,7 +19,7 @@ from rankwise.solvers import Solutions
 
 DEFAULTS = {"cost": "magnitude", "ties": "include", "group_weight": "pairs"}
 
-PASSES = 3000  # over the non-zeros of sparse X, in the iterations of a whole search
+PASSES = 3000  # passes over the non-zeros of sparse X in all iterations of a search
 
 GAIN = 10  # speedup from which a search uses iterations
 
@@ -31,7 +31,7 @@ def check_beta(beta: float) -> None:
 
 
 def iterations_are_faster(X: MatrixLike) -> bool:
-    """Whether a linear model of sparse items is found much faster without a Gram matrix."""
+    """Whether a linear model of sparse items is fitted much faster without a Gram matrix."""
     # multiplications for the Gram matrix of rows or columns, or for products with sparse X
     cost_of_gram = X.shape[0] * X.shape[1] * min(X.shape)
     cost_of_iterations = PASSES * X.nnz
@@ -106,7 +106,7 @@ def nuisance_columns(target: TrainingTarget, graph: PreferenceGraph) -> Array | 
 
 
 def warn_explained() -> None:
-    """Warn that the nuisance columns leave nothing to learn."""
+    """Warn that the nuisance columns explain all preferences."""
     warn_user(
         "the nuisance columns explain every column of X or all preferences: nothing is left to "
         "learn, and the scores of the model are meaningless."
@@ -151,13 +151,13 @@ def one_output(learner: str, y: Array) -> Array:
 
 
 def check_graph(graph: PreferenceGraph, n_items: int, options: dict[str, str]) -> PreferenceGraph:
-    """Check that a graph passed as y has an item for each row of X and the same options."""
+    """Check that a graph passed as y has an item for each row of X, and matches the options."""
     if graph.n_items != n_items:
         raise ValueError(
             f"the graph has {graph.n_items} items but X has {n_items} rows; build it with one item "
             "for each row (pass n_items to PairGraph)."
         )
-    for name, value in options.items():  # a default may differ, as the user did not choose it
+    for name, value in options.items():  # a default may differ from the option of the graph
         if value != DEFAULTS[name] and value != getattr(graph, name):
             raise ValueError(
                 f"the estimator has {name}={value!r} but the graph given as y was built with "

@@ -1,4 +1,4 @@
-"""RankingPursuit, sparse ranking functions by greedy choice from a dictionary, and its search."""
+"""RankingPursuit: sparse ranking functions by greedy selection from a dictionary."""
 
 from __future__ import annotations
 
@@ -61,85 +61,89 @@ SEARCHES: dict[str, type[SharedIndexSearch | AllPairsSearch | AllCombinationsSea
 
 
 class RankingPursuit(HoldOutMixin, RankerMixin, BaseEstimator):
-    """Sparse ranking by greedy choice of functions, with or without unscored items.
+    """Sparse ranking by greedy selection of functions, with or without unscored items.
 
-    Use it if a few features, or a few items, should carry the model.
+    Use it for a model of few features or few basis items.
 
-    Learns ``f(x) = b + Σ_p a_p k_p(x)`` with few functions k_p of a dictionary ([Pursuit13]
-    section 3). Each step takes the function, and its coefficient, that lowers
+    The model is ``f(x) = b + Σ_p a_p k_p(x)`` with few functions k_p of a dictionary ([Pursuit13]
+    section 3). Each step adds the function, with its coefficient, that minimizes
 
         (1−β)/W Σ_k ω_k (δ_k − (f_i − f_j))² + β/m Σ_i (y_i − f_i)²
 
-    most. With `views` it learns one such function for each view, which are to agree on the order
-    of items without score (NaN in y), and predicts their mean (section 3.1).
+    With `views`, one such model is fitted for each view; the views are made to agree on the order
+    of items without a score (NaN in y), and the mean of the views is predicted (section 3.1).
 
     Parameters
     ----------
-    n_basis : int
-        Largest number of steps, each of which adds one function (to each view). Fewer are made if
-        nothing lowers the error any more.
-    kernel : str or callable
+    n_basis : int, default=50
+        Maximum number of steps; each step adds one function to each view. The search stops earlier
+        if no function lowers the error.
+    kernel : str or callable, default="rbf"
         The functions of the dictionary are ``k(x_j, ·)``. As in `RankRLS`.
-    gamma, degree, coef0
-        Parameters of the named kernels, as in scikit-learn.
+    gamma : float, default=None
+        Parameter of the named kernels, as in scikit-learn.
+    degree : float, default=3
+        Degree of the polynomial kernel.
+    coef0 : float, default=1
+        Constant of the polynomial and sigmoid kernels.
     kernel_params : dict, optional
         Keyword arguments of a callable kernel.
-    dictionary : {"items", "scored", "features"}, int or array of shape (n_points, n_features)
-        What to choose from: functions centered at all training items, at the scored ones, at so
-        many random ones (all if there are fewer), or at given points. "features" are the columns
-        of X as they are: greedy feature selection; it goes with ``kernel="linear"``.
-    beta : float
-        Between ranking (0) and regression (1, kernel matching pursuit), [Pursuit13] equation 5.
-    fit_intercept : bool
-        Whether for beta > 0 the intercept b is free, so that predictions are on the scale of y. For
-        beta = 0 there is none, and b = 0.
-    backfit : {"final", "every"} or None
-        Whether the coefficients are those of a least-squares fit on the chosen functions: at the
-        end, after each step (orthogonal matching pursuit, each function is chosen once), or not at
-        all, in which case a later step may choose a function again.
-    views : int, list of View, or None
-        None is one function, from the scored items only. A number deals the dictionary out at
-        random to the views, as the paper's experiments do. The `n_basis` or `basis` of a
-        View is a dictionary of its own.
-    nu : float
-        Weight of the agreement between views, 0 or more; the agreement is a mean over the pairs of
-        unscored items inside groups (of scored items, if none is unscored) and summed over all
-        ordered pairs of views.
-    search : {"auto", "pairs", "all", "shared"}
-        How several views choose: "pairs" tries every pair of functions of two views, "all" every
-        combination of functions of any number of views ([Pursuit13] figure 2), up to 2²⁰ of them;
-        "shared" takes the same item in all views, which need the same dictionary (footnote 4).
-        "auto" is "pairs" for two views; for more it is "shared" if the dictionaries are equal, else
-        "all".
+    dictionary : {"items", "scored", "features"}, int or array of points, default="items"
+        Candidate functions: kernel functions centered at all training items, at the scored items,
+        at this number of random items (all if there are fewer), or at given points. "features": the
+        columns of X (greedy feature selection), which requires ``kernel="linear"``.
+    beta : float, default=0.0
+        Mixture of ranking (0) and regression (1, kernel matching pursuit), [Pursuit13] equation 5.
+    fit_intercept : bool, default=True
+        Whether to fit the intercept b for beta > 0, so that predictions are on the scale of y. For
+        beta = 0, b is 0.
+    backfit : {"final", "every"} or None, default="final"
+        When the coefficients are refitted by least squares on the selected functions: at the end,
+        after each step (orthogonal matching pursuit, which selects each function once), or never.
+        With "final" and None a later step may select a function again.
+    views : int, list of View, or None, default=None
+        None fits one model to the scored items only. A number splits the dictionary at random among
+        this many views, as in the paper's experiments. A `View` with `n_basis` or `basis` has its
+        own dictionary.
+    nu : float, default=1.0
+        Weight of the agreement between views, at least 0. The disagreement is the mean over the
+        pairs of unscored items inside groups (of scored items, if all have a score), summed over
+        all ordered pairs of views.
+    search : {"auto", "pairs", "all", "shared"}, default="auto"
+        How functions of several views are selected: "pairs" tries every pair of functions of two
+        views, "all" every combination of functions of any number of views ([Pursuit13] figure 2),
+        up to 2²⁰ combinations; "shared" selects the same item in all views, which requires equal
+        dictionaries (footnote 4). "auto" is "pairs" for two views; for more views it is "shared" if
+        the dictionaries are equal, else "all".
     cost, ties, group_weight
-        As in `RankRLS`.
+        As in `RankRLS`, with the same defaults.
     n_iter_no_change : int, optional
-        Hold out some of the scored groups and stop when this many consecutive steps do not lower
-        the disagreement error on them ([Pursuit13] figures 1 and 2); the model is that of the best
-        step. None makes all steps.
-    validation_fraction : float
+        Stop when this many consecutive steps do not lower the disagreement error on held-out scored
+        groups ([Pursuit13] figures 1 and 2), and keep the model of the best step. None makes all
+        steps.
+    validation_fraction : float, default=0.1
         Share of the groups (of the items, if there is one group) held out for `n_iter_no_change`.
-    random_state : int, RandomState or None
+    random_state : int, RandomState or None, default=None
         Seed of random dictionaries, random views and the held-out groups.
 
     Attributes
     ----------
     basis_indices_ : ndarray of int, or list of one for each view
-        Chosen functions, each once, in the order of their first choice: rows of X, rows of the
-        given points, or columns of X.
+        Selected functions without duplicates, in the order of their first selection: rows of X,
+        rows of the given points, or columns of X.
     dual_coef_ : ndarray, or list of one for each view
-        Their coefficients.
+        Coefficients of the selected functions.
     coef_path_ : ndarray of shape (n_steps, n_functions), or list of one for each view
         Coefficients after each step.
     choice_path_ : ndarray of int, shape (n_steps,) or (n_steps, n_views)
-        The function that each step chose; with ``backfit=None`` or "final" it may be one of before.
+        Function selected by each step; with ``backfit=None`` or "final" a function may be repeated.
     intercept_ : float
-        b.
+        Intercept b.
     train_error_ : ndarray of shape (n_steps,)
         Loss of the prediction for the scored items after each step.
     validation_score_ : ndarray
-        Disagreement error on held-out rows after each step, those given up included
-        (`n_iter_no_change`).
+        Disagreement error on held-out rows after each step, including steps that the model does not
+        contain (`n_iter_no_change`).
     coef_ : ndarray of shape (n_features,)
         Weights of all features, most of them 0 (``dictionary="features"``).
     n_basis_ : int
@@ -159,7 +163,7 @@ class RankingPursuit(HoldOutMixin, RankerMixin, BaseEstimator):
 
     See Also
     --------
-    RankingPursuitCV : Number of steps chosen by cross-validation.
+    RankingPursuitCV : Selects the number of steps by cross-validation.
     RankRLS : Every item is a basis function, with a regularizer.
 
     Examples
@@ -248,19 +252,20 @@ class RankingPursuit(HoldOutMixin, RankerMixin, BaseEstimator):
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Learn from items, some of which may have no score.
+        """Fit the model to items, some of which may have no score.
 
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_items, n_features)
             Items; the square kernel matrix if ``kernel="precomputed"``.
         y : array-like of shape (n_items,), or a preference graph
-            Scores, NaN for an item that has none; a target of `make_target`; for a single view
-            also a `ScoreGraph` or a `PairGraph`.
+            Scores, NaN for items without a score; a target of `make_target`; for a single view also
+            a `ScoreGraph` or a `PairGraph`.
         groups : array-like of shape (n_items,), optional
             Group labels of all items: only items of one group are compared.
         sample_weight : array-like of shape (n_items,), optional
-            Weights of the items, as in ``RankRLS.fit``; the rows on which views agree have theirs.
+            Weights of the items, as in ``RankRLS.fit``; they also apply to the agreement of the
+            views.
 
         Returns
         -------
@@ -273,7 +278,7 @@ class RankingPursuit(HoldOutMixin, RankerMixin, BaseEstimator):
         holds_out = self.n_iter_no_change is not None
         if isinstance(target, Preferences) and self.views is None and not holds_out:
             if target.graph.has_relevance:
-                one_output("RankingPursuit", target.graph.y)  # refuses several
+                one_output("RankingPursuit", target.graph.y)  # raises an error for several outputs
             return self._fit_checked_target(X, target.graph)
 
         # several views and validation need the scores of items, which graphs of pairs do not have
@@ -309,12 +314,12 @@ class RankingPursuit(HoldOutMixin, RankerMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_items,)
-            Scores; larger is better. Their level has a meaning for beta > 0 only.
+            Scores; larger is better. Their level is meaningful for beta > 0 only.
         """
         return np.asarray(self.predict_views(X).mean(axis=1))
 
     def predict_views(self, X: MatrixLike) -> Array:
-        """Scores by each view: several sparse solutions of similar quality.
+        """Score items by each view.
 
         Parameters
         ----------
@@ -343,7 +348,7 @@ class RankingPursuit(HoldOutMixin, RankerMixin, BaseEstimator):
         return KernelExpansion(maps, coefficients, self.intercept_)
 
     def staged_predict(self, X: MatrixLike) -> Iterator[Array]:
-        """Scores after each step: those of a model with that `n_basis`.
+        """Scores after each step, equal to those of a model with that `n_basis`.
 
         Parameters
         ----------
@@ -387,7 +392,7 @@ class RankingPursuit(HoldOutMixin, RankerMixin, BaseEstimator):
         target: PreferenceGraph | PartialRelevance,
         validation_items: Indices | None = None,
     ) -> Self:
-        """Fit to checked data; held-out scored items decide when to stop."""
+        """Fit the model to checked data; held-out scored items determine when to stop."""
         train_target = target
         validation = None
         if validation_items is not None and isinstance(target, PartialRelevance):
@@ -401,10 +406,10 @@ class RankingPursuit(HoldOutMixin, RankerMixin, BaseEstimator):
             scored_rows = train_target.scored
             train_rows = np.sort(np.concatenate([scored_rows, train_target.unscored]))
 
-        # a dictionary for each view: the functions to choose from
+        # a dictionary for each view: the candidate functions
         dictionaries = self._make_dictionaries(X, train_rows, scored_rows)
         self.search_ = choose_search(self.search, dictionaries)
-        agreement = None  # graph of the unscored rows, on whose order several views are to agree
+        agreement = None  # graph of the unscored rows, on whose order several views agree
         agreeing_rows = None
         if len(dictionaries) > 1 and isinstance(train_target, PartialRelevance):
             agreeing_rows, agreement = train_target.agreement(self.group_weight)
@@ -418,7 +423,7 @@ class RankingPursuit(HoldOutMixin, RankerMixin, BaseEstimator):
             nu=self.nu,
         )
 
-        # each greedy step adds a function to every view; steps are computed as they are read
+        # each greedy step adds a function to every view; steps are computed lazily
         squared_norms = problem.squared_norms()  # of all functions; 0 if constant inside groups
         _check_not_constant(squared_norms)
         search = SEARCHES[self.search_](problem, squared_norms)
@@ -440,7 +445,7 @@ class RankingPursuit(HoldOutMixin, RankerMixin, BaseEstimator):
         mean_score: float | None,
     ) -> list[Step]:
         """Steps up to the one with the smallest validation error."""
-        patience = int(self.n_iter_no_change or 1)  # never None where rows are held out
+        patience = int(self.n_iter_no_change or 1)  # it is not None if rows are held out
         steps: list[Step] = []
         errors: list[float] = []
         best_step = -1
@@ -479,7 +484,7 @@ class RankingPursuit(HoldOutMixin, RankerMixin, BaseEstimator):
                 "them by one factor that brings them nearer to 1."
             )
 
-        # the loss without the intercept: that of the centered scores
+        # without the intercept, the loss of the centered scores
         has_intercept = self.beta > 0 and self.fit_intercept
         if loss.y is None or not has_intercept:
             return loss, None
@@ -568,7 +573,7 @@ class PursuitTask(HoldOutTask):
     Parameters
     ----------
     learner : RankingPursuit
-        Its parameters; it has seen X.
+        The learner, whose feature attributes are set.
     X : array or sparse matrix of shape (n_items, n_features)
         All items, checked.
     relevance : PartialRelevance
@@ -588,13 +593,13 @@ class PursuitTask(HoldOutTask):
         return np.arange(1, int(self.learner.n_basis) + 1)
 
     def scores_without(self, test_items: Indices, candidates: CandidateGrid) -> Array:
-        """A pursuit that ended early stays as it is for the steps that are left."""
+        """Held-out scores; steps after the end of a pursuit repeat its last scores."""
         candidate_steps = candidates.axes["n_basis"].astype(np.intp)
         train_relevance = self._relevance.without(test_items)
         model = self._fit_learner(int(candidate_steps.max()), train_relevance)
         test_rows = self._relevance.scored[test_items]
         staged_scores = model._staged_scores(self._X[test_rows])  # (n_test, 1 + n_steps)
-        last_step = staged_scores.shape[1] - 1  # fewer than asked for if no function is left
+        last_step = staged_scores.shape[1] - 1  # fewer than requested if no function is left
         return staged_scores[:, np.minimum(candidate_steps, last_step)]
 
     def train(self, **values: ParameterValue) -> RankingPursuit:

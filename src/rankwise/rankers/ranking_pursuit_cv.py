@@ -30,39 +30,45 @@ class RankingPursuitCV(Search):
     Use it in place of `RankingPursuit` if the number of steps is not known.
 
     One pursuit for each fold serves all numbers of steps up to `n_basis`. The model is then trained
-    on all data with the best one; of equally good ones it is the smallest. Only scored items are
-    held out: unscored ones take part in every fold.
+    on all data with the best number of steps, the smallest if several are equal. Only scored items
+    are held out; unscored items are part of every training fold.
 
     Parameters
     ----------
-    n_basis : int
+    n_basis : int, default=50
         Largest number of steps to try.
-    cv : "auto", None, int, splitter or iterable
+    cv : "auto", None, int, splitter or iterable, default="auto"
         "auto" makes five folds of whole groups, or of items if there is one group; None leaves out
         one group at a time; anything else as in `RankRLSCV`.
-    scoring : str, Metric or function
+    scoring : str, Metric or function, default="disagreement"
         A ranking metric such as "disagreement" or "ndcg@10", averaged over the held-out groups.
-    gamma, degree, coef0, nu
-        As in `RankingPursuit`; a list of values is searched.
-    store_predictions : bool
-        Keep the held-out scores in ``cv_results_["predictions"]``.
+    gamma : float or list of float, default=None
+        Parameter of the named kernels, as in scikit-learn; a list of values is searched.
+    degree : float or list of float, default=3
+        Degree of the polynomial kernel; a list of values is searched.
+    coef0 : float or list of float, default=1
+        Constant of the polynomial and sigmoid kernels; a list of values is searched.
+    nu : float or list of float, default=1.0
+        Weight of the agreement between views; a list of values is searched.
+    store_predictions : bool, default=False
+        Whether to store the held-out scores in ``cv_results_["predictions"]``.
     kernel, kernel_params, dictionary, beta, fit_intercept, backfit, views, search, cost, ties, \
 group_weight, random_state
-        As in `RankingPursuit`.
+        As in `RankingPursuit`, with the same defaults.
 
     Attributes
     ----------
     n_basis_ : int
-        Chosen number of steps.
+        Selected number of steps.
     best_score_ : float
         Its score, in the units of `scoring`.
     best_params_ : dict
-        "n_basis" and the chosen ones of the parameters given as lists.
+        "n_basis" and the selected values of the parameters given as lists.
     cv_results_ : dict
         "n_basis" (numbers of steps), "params" (list of dict), "mean_score" of shape (n_params,
         n_basis), "group_score", a list of arrays of shape (n_groups, n_basis), nan where a group
-        has no score, "groups" (their labels), "n_undefined", "cv" (which way was taken), and
-        "predictions" if asked for, nan in rows without a score.
+        has no score, "groups" (their labels), "n_undefined", "cv" (the cross-validation scheme),
+        and "predictions" if they are stored, nan in rows without a score.
     best_estimator_ : RankingPursuit
         The model trained on all data.
     basis_indices_, choice_path_, coef_, coef_path_, dual_coef_, intercept_, n_pairs_, search_, \

@@ -49,7 +49,7 @@ class BaseSearch(RankerMixin, BaseEstimator):
     store_predictions: bool
 
     def _search(self, *data: Any) -> None:
-        """Select the parameters and train on all data, the arguments of `hold_out_task`."""
+        """Select the parameters, and train on `data`, the arguments of `hold_out_task`."""
         params = self.get_params(deep=False)
         learner_params = {}
         for name in self.model_class().get_params(deep=False):

@@ -70,11 +70,12 @@ class PartialTarget(ABC):
         if self.agreement_graph is not None:
             rows = np.flatnonzero(self.agreement_graph.degrees > 0)
             return rows, self.agreement_graph.subset(rows)
-        # views are to agree on the order of unscored rows, or of scored ones if these make no pair
+        # the views agree on the order of unscored rows, or of scored rows if there is no unscored
+        # pair
         rows = self.scored
         if self.has_unscored_pairs:
             rows = self.unscored
-        equal_scores = np.zeros(len(rows))  # the graph has all pairs of a group, whatever scores
+        equal_scores = np.zeros(len(rows))  # the graph has all pairs of a group for any scores
         target = Relevance(equal_scores, self.groups.take(rows), self.weights_of(rows))
         return rows, ScoreGraph(target, group_weight=group_weight)
 
@@ -125,7 +126,7 @@ class PartialPreferences(PartialTarget):
     graph: PreferenceGraph
 
     def loss(self, cost: str, ties: str, group_weight: str, beta: float = 0.0) -> SquaredLoss:
-        """The loss of the rows that are in a pair; the graph has options of its own."""
+        """The loss of the rows that are in a pair, with the options of the graph."""
         options = {"cost": cost, "ties": ties, "group_weight": group_weight}
         check_graph(self.graph, self.graph.n_items, options)
         loss = SquaredLoss(self.graph, beta)
@@ -145,7 +146,7 @@ def split_isolated(
 ) -> PartialPreferences:
     """Separate the rows that are in a pair from the other rows.
 
-    Explicit comparisons need groups, which say which unscored rows are comparable, or a graph of
+    Explicit comparisons require groups, which determine the comparable unscored rows, or a graph of
     the pairs of rows on which the views agree.
     """
     is_explicit = graph.hold_out_unit == "edges"  # a list of pairs, not all pairs of groups

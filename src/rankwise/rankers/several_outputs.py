@@ -1,8 +1,8 @@
 """RankRLS with several outputs whose pairs differ: one model for each output.
 
 With ``cost="magnitude", ties="include"`` the graph Laplacian does not depend on the scores, so one
-decomposition serves all outputs. With other costs or without ties it does, and each output has a
-graph and a system of its own.
+decomposition serves all outputs. With other costs, or without ties, each output has its own graph
+and its own linear system.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from rankwise.rankers.paths import ModelPath, PathModel
 
 
 class OneOutputTask(Protocol):
-    """What `OutputsTask` needs of the task of one output."""
+    """The part of the task of one output that `OutputsTask` uses."""
 
     refits: bool
 
@@ -61,7 +61,7 @@ def outputs_have_own_pairs(target: TrainingTarget, cost: str, ties: str) -> bool
     if target.nuisance is not None:  # refused later if there are several outputs
         return False
     n_outputs = target.y[0].size
-    has_all_pairs = cost == "magnitude" and ties != "exclude"  # whatever the scores
+    has_all_pairs = cost == "magnitude" and ties != "exclude"  # for any scores
     return n_outputs > 1 and not has_all_pairs
 
 
@@ -80,13 +80,13 @@ class OutputsTask(HoldOutTask):
     target : Relevance
         Scores of several outputs.
     tasks : sequence of OneOutputTask
-        The task of each output, with a learner of its own.
+        The task of each output, each with its own learner.
     """
 
     def __init__(
         self, learner: PathModel, target: Relevance, tasks: Sequence[OneOutputTask]
     ) -> None:
-        super().__init__(learner, ScoreGraph(target))  # all pairs: it evaluates, and trains nothing
+        super().__init__(learner, ScoreGraph(target))  # a graph of all pairs, for evaluation only
         self.output_shape = target.y.shape[1:]
         self.tasks = tasks
         self.refits = any(task.refits for task in tasks)  # each fold of a cross-validation
@@ -115,7 +115,7 @@ class OutputsTask(HoldOutTask):
         learner = self.learner
         parameters = learner.get_params(deep=False)
         vars(learner).update(vars(models[0]))  # fitted attributes that all outputs share
-        vars(learner).update(parameters)  # those of the model of one output are put back
+        vars(learner).update(parameters)  # restore the parameters of the learner
         learner.alpha = values["alpha"]
         self._store_outputs(learner, [model._coefficient_columns for model in models])
         learner.n_pairs_ = sum(model.n_pairs_ for model in models)

@@ -1,4 +1,4 @@
-"""The summary of a fitted ranker: its parameters, how they were chosen, and what it consists of."""
+"""Summary of a fitted ranker: its parameters, their selection, and its parts."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class ColumnUse:
 
 @dataclass(frozen=True)
 class Calibration:
-    """What standard errors and probabilities are computed from.
+    """Data from which standard errors and probabilities are computed.
 
     Attributes
     ----------
     units : str
-        What is left out: groups, items, folds.
+        Kind of the units that are left out: groups, items or folds.
     n_units, n_pairs : int
         Number of units, and of held-out pairs.
     log_loss : float
@@ -81,7 +81,7 @@ class HeldOutErrors:
 
 @dataclass(frozen=True)
 class Summary:
-    """What a fitted ranker is, as `summary` of rankers returns it; ``print`` shows it as text.
+    """Summary of a fitted ranker, returned by `summary`; ``print`` shows it as text.
 
     Attributes
     ----------
@@ -90,7 +90,8 @@ class Summary:
     parameters : dict
         Parameters that were selected, or set.
     metric, held_out_by : str or None
-        Metric that selected the parameters, and what was held out; None without a selection.
+        Metric that selected the parameters, and the cross-validation scheme; None without a
+        selection.
     held_out_score : float or None
         The metric of the selected parameters on held-out data.
     held_out_error : float or None
@@ -185,7 +186,7 @@ class Summary:
 
 
 def _short(value: object) -> str:
-    """A number with four digits; other values, such as those of several outputs, as text."""
+    """A number with four digits; other values, such as arrays, as text."""
     if isinstance(value, float):
         return f"{value:.4g}"
     return str(value)

@@ -20,7 +20,7 @@ def keeps_interrupted_fits() -> bool:
 
 @contextmanager
 def no_interrupted_fits() -> Iterator[None]:
-    """A context, also a decorator, in which an interrupted fit raises KeyboardInterrupt."""
+    """Context manager or decorator that makes an interrupted fit raise KeyboardInterrupt."""
     token = _keeps_interrupted_fits.set(False)
     try:
         yield

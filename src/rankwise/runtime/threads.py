@@ -1,15 +1,15 @@
 """Number of threads of BLAS and OpenMP.
 
-Threads of BLAS and OpenMP wait for each other in a busy loop. While other programs run, the waiting
-threads take the cores from the threads that they wait for: two threads can then be much slower than
-one. So every public call that computes runs in one thread (`single_threaded`). Only large steps, in
-which a second thread gains at least a factor of 1.5 on an idle machine, use as many threads as
-there are idle cores (`allow_threads`), and never more than the user has set.
+Threads of BLAS and OpenMP busy-wait. On a busy machine the waiting threads occupy the cores of the
+threads that they wait for, and two threads can be much slower than one. Every public call that
+computes therefore runs in one thread (`single_threaded`). Only large steps, where a second thread
+gains at least a factor of 1.5 on an idle machine, use as many threads as there are idle cores
+(`allow_threads`), and never more than the user has set.
 
 The last bits of a decomposition depend on its number of threads, and by default therefore on the
 load of the machine. If the environment sets the number of threads (`THREAD_VARIABLES`), large steps
-use that number on a busy machine, too, so the load never changes a bit. Our own sums depend on the
-shape of the data only.
+use that number on a busy machine, too, so that results do not depend on the load. Sums computed by
+rankwise itself depend on the shape of the data only.
 """
 
 from __future__ import annotations
@@ -87,10 +87,10 @@ _loaded = LoadedPools(0, [])
 
 @contextmanager
 def limit_threads(n_threads: int) -> Iterator[None]:
-    """A context in which BLAS and OpenMP use at most `n_threads` threads.
+    """Context manager that limits BLAS and OpenMP to at most `n_threads` threads.
 
     The limit holds for this Python thread and, since BLAS has one limit for the process, for all
-    other Python threads that use BLAS. Entering takes ten microseconds, and almost nothing inside
+    other Python threads that use BLAS. Entering takes ten microseconds, and much less inside
     another context of the same number.
     """
     limit_of_caller = getattr(_thread_local, "limit", None)  # of an enclosing limit_threads
@@ -186,7 +186,7 @@ if hasattr(os, "register_at_fork"):  # not on Windows
 
 
 def allow_threads(n_multiplications: float) -> AbstractContextManager[None]:
-    """A context for a step of a single-threaded call; a large step may use several threads."""
+    """Context manager for a step of a single-threaded call; large steps use several threads."""
     if n_multiplications < LARGE_STEP:
         return nullcontext()
     return limit_threads(n_threads_for(n_multiplications))
@@ -202,7 +202,7 @@ def n_threads_for(n_multiplications: float) -> int:
     if FIXED_THREADS is None:
         return count_idle_cores()
     is_worker = threading.get_ident() in _workers
-    if is_worker:  # the other cores have workers of their own
+    if is_worker:  # the other cores run other workers
         return 1
     return FIXED_THREADS
 

@@ -111,8 +111,8 @@ class Bundle:
         Returns
         -------
         bound : float
-            A lower bound of the objective, less the allowance for rounding. It is valid whatever
-            the accuracy of the solution.
+            A lower bound of the objective, less the allowance for rounding. It is valid for any
+            accuracy of the solution.
         w : ndarray of shape (n_features,)
             The minimizer of the mixture of planes plus the regularizer.
         """
@@ -152,7 +152,7 @@ class Bundle:
         return rounding_error
 
     def _merge_half(self) -> None:
-        """Drop the half with the smallest weights, and add the mixture of all: the bound stays."""
+        """Replace half of the planes by the mixture of all planes, which keeps the bound."""
         # keep the planes of large weight, and the mixture of all: it alone gives the same bound
         weights = self._mixture_weights
         all_planes = slice(None)
@@ -216,7 +216,7 @@ def maximize_on_simplex(
         x[active] = active_maximizer
         x /= x.sum()
 
-        # activate the entry of steepest ascent, unless hardly anything is left to gain
+        # activate the entry of steepest ascent, unless the possible gain is negligible
         Qx = Q @ x
         gradient = c - Qx
         steepest = int(np.argmax(gradient))

@@ -30,7 +30,7 @@ MAX_SCORE_UPDATES = 16  # then scores are computed from the weights again: round
 CURVED_SHARE = 0.15  # assumed share of the pairs that contribute to the Hessian
 LBFGS_MEMORY = 30  # steps that L-BFGS stores
 MIN_COSINE = 1e-12  # of the angle between such a step and the change of the gradient
-PATIENCE = 10  # iterations without sufficient progress before bundle steps take over
+PATIENCE = 10  # iterations without sufficient progress before bundle steps start
 LOOK_AHEAD = 0.1  # a bundle step adds a second plane, this share of the way to the bundle's minimum
 MAX_HESSIAN_PRODUCTS = 50  # of conjugate gradients in one Newton step
 MAX_TRIALS = 30  # of one line search
@@ -38,7 +38,7 @@ SUFFICIENT_DECREASE = 1e-4  # first Wolfe condition
 SUFFICIENT_CURVATURE = 0.9  # second Wolfe condition
 SAMPLE_STEP = 16  # with many items, a first solution is computed on one of 16
 SAMPLE_ITERATIONS = 102  # limit of iterations on that sample
-STALLED_ITERATIONS = 20  # iterations without any change after which rounding permits no progress
+STALLED_ITERATIONS = 20  # iterations without any change after which the search is stalled
 
 
 def line_search(objective: Objective, start: Iterate, direction: Array) -> Iterate | None:
@@ -108,7 +108,7 @@ def line_search(objective: Objective, start: Iterate, direction: Array) -> Itera
 
 @dataclass
 class Solution:
-    """The best point of a search so far, and how far it is from the minimum at most.
+    """The best point of a search so far, and an upper bound of its distance to the minimum.
 
     Attributes
     ----------
@@ -156,14 +156,14 @@ class Solution:
             self.w = point.w
             self.objective = point.value
         self.bound = max(self.bound, bound)  # this order keeps the old bound if the new one is NaN
-        if self.bound > self.objective:  # impossible but for rounding: then both are equal
+        if self.bound > self.objective:  # possible only by rounding: then both are equal
             rounding_error = self.bundle.rounding_of(point.value, point.loss.plane, point.w)
             if self.bound <= self.objective + rounding_error:
                 self.bound = self.objective
         self.history.append((self.objective, self.bound))
 
     def finished(self, tol: float, max_iter: int) -> bool:
-        """Whether the search is to stop; sets `end` if so."""
+        """Whether the search must stop; sets `end` if so."""
         # set `end` to the reason to stop, if there is one
         recent = self.history[-1 - STALLED_ITERATIONS :]
         is_unchanged = len(recent) > STALLED_ITERATIONS and recent[-1] == recent[0]
@@ -258,8 +258,9 @@ def _approximate_inverse_hessian(search: Search) -> Callable[[Array], Array]:
 def _descent_steps(search: Search, descent_direction: Callable[[Iterate], Array]) -> Iterator[None]:
     """Line searches along directions of descent, as long as they make progress.
 
-    Kinks slow them down (few pairs, small α): the phase ends if in `PATIENCE` iterations neither
-    the gap was halved nor the bound doubled, or if a line search fails.
+    Kinks of the loss slow down these steps (few pairs, small α): the phase ends if within
+    `PATIENCE` iterations neither the gap was halved nor the bound doubled, or if a line search
+    fails.
     """
     gaps: deque[float] = deque(maxlen=PATIENCE + 1)
     bounds: deque[float] = deque(maxlen=PATIENCE + 1)
@@ -321,7 +322,7 @@ class LimitedMemoryInverse:
         self._previous: Iterate | None = None
 
     def descent_direction(self, point: Iterate) -> Array:
-        """Learn from the step to this point; the direction of descent from there."""
+        """Update the approximation with the step to this point, and return a descent direction."""
         if self._previous is not None:
             self._store_correction(self._previous, point)
         self._previous = point
@@ -527,7 +528,7 @@ def _run_phases(
     max_iter: int,
     watch: Callable[[Solution], None] | None,
 ) -> None:
-    """Iterate until the search is finished; the last phase has no end of its own."""
+    """Iterate until the search is finished; the last phase never ends by itself."""
     solution = search.solution
     for phase in phases:
         for _ in phase(search):
@@ -558,12 +559,12 @@ def _solve_on_sample(
 
 
 def _replace_zero(solution: Solution, objective: Objective, tol: float) -> Solution:
-    """Replace zero weights, which order nothing, by nearby weights of about the same objective.
+    """Replace zero weights, which do not rank, by nearby weights of about the same objective.
 
     With a large α zero is within the tolerance. The minimizer of the bundle takes its place if the
     gap stays within the tolerance.
     """
-    # the minimizer of the lower bound is about as good, and ranks the items
+    # the minimizer of the lower bound has about the same objective, and ranks the items
     _, bundle_minimizer = solution.bundle.solve(objective.alpha)
     point = objective.at(bundle_minimizer)
     bound = min(solution.bound, point.value)

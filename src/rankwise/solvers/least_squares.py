@@ -125,7 +125,7 @@ def conjugate_gradients(
 
 
 def binary_scale(t: Array) -> Array:
-    """A power of two near the largest entry of each column: dividing by it rounds nothing."""
+    """A power of two near the largest entry of each column, by which division is exact."""
     largest = np.abs(t).max(axis=0, initial=0.0)
     _, exponent = np.frexp(largest)  # largest is at least 2^(exponent − 1)
     return np.asarray(np.ldexp(1.0, exponent - 1))
@@ -157,7 +157,7 @@ def solve_shifted(
     # solve (A + λI) x = t for a symmetric A and each λ of `shifts`
     t = t.reshape(len(t), -1)
     shifts = np.asarray(shifts, dtype=np.float64)
-    if not np.isfinite(np.diagonal(A)).all():  # which says nothing about definiteness
+    if not np.isfinite(np.diagonal(A)).all():  # definiteness is then unknown
         return np.full((len(shifts), *t.shape), np.nan), True
     if (shifts == 0).any():
         return _solve_with_zero_shifts(A, t, shifts)
@@ -213,7 +213,7 @@ def solve_shifted_systems(A: Array, t: Array, shifts: Array) -> tuple[Array, NDA
 
 
 def _solve_with_zero_shifts(A: Array, t: Array, shifts: Array) -> tuple[Array, bool]:
-    """The same for λ of which some are 0, where the solution is the limit for λ → 0."""
+    """Solutions if some λ are 0, for which the solution is the limit for λ → 0."""
     # (A + λI) x = t for each λ of `shifts`; A itself may be singular
     x = np.empty((len(shifts), *t.shape))
     is_definite = True

@@ -29,7 +29,7 @@ from rankwise.solvers.least_squares import solve_shifted_systems
 
 Fold = Indices
 BATCH_ENTRIES = 2**18  # numbers in a batch of folds, so that they stay in the cache
-MAX_BATCH_ENTRIES = 2**21  # limit of a batch beside a large kernel matrix
+MAX_BATCH_ENTRIES = 2**21  # limit of a batch if there is a large kernel matrix
 BATCHES_PER_KERNEL = 16  # a batch has at most this share of the entries of a kernel matrix
 EPSILON = np.finfo(float).eps
 SHORT_FOLD_RATIO = 4  # a fold is short if there are at least this many times more features
@@ -442,7 +442,7 @@ def hold_out_dual(
         scales=_remaining_amounts(amount, folds),
     )
 
-    residuals = np.zeros_like(out)  # r of each fold, filled below as the means are
+    residuals = np.zeros_like(out)  # r of each fold, filled below together with the means
     means = np.zeros((len(mean_rows), *out.shape[1:]))
     models: _InverseModels | None = None
     if len(alphas) == 1:
@@ -616,7 +616,7 @@ class _InverseModels:
     def _leave_out_folds(
         self, solutions: Array, folds: Sequence[Fold], factors: list[tuple[Array, bool]]
     ) -> None:
-        """Turn products with G into products with B, in place; `factors` are those of G_UU."""
+        """Turn products with G into products with B, in place; `factors` belong to G_UU."""
         # `solutions` are G v of any vectors v: change them to B v, where B is the inverse without
         # the rows and columns of the fold U, B v = G v − G_{·U} (G_UU)⁻¹ (G v)_U
         for position, (fold, factor) in enumerate(zip(folds, factors, strict=True)):

@@ -1,4 +1,4 @@
-"""Items and pairs held out of one complete group: leave-one-out, folds of items, leave-pair-out.
+"""Hold-out in one complete group: leave-one-out, folds of items, leave-pair-out.
 
 Every two items of the group are an edge of magnitude y_i − y_j (ties included). Without some items
 the group is a complete group again. The cost over its n items is
@@ -10,8 +10,9 @@ out of a ridge regression is exact algebra on one matrix (docs/exact_cross_valid
 [RankRLS09] equation 38 is equivalent. Leave-pair-out is the case |U| = 2, written out, for items
 without weights.
 
-With weights w of the items the squares are weighted, and D = diag(w) takes the place of I beside K.
-κ then depends on which items are held out, not only on their number: each fold has a resolvent.
+With weights w of the items the squares are weighted, and ``K + λ'D⁻¹`` with D = diag(w) replaces
+``K + λ'I``. κ then depends on the held-out items, not only on their number, so each fold has its own
+resolvent.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ PAIR_ROUNDING = 16.0  # rounding error of a pair's numerator, in units of ε √
 
 
 class Spectrum(NamedTuple):
-    """``K = V diag(eigenvalues) Vᵀ`` with orthonormal columns, as many as K has rank or rows.
+    """``K = V diag(eigenvalues) Vᵀ`` with orthonormal columns; their number is the rank of K or its
+    rows.
 
     Attributes
     ----------
@@ -171,8 +173,8 @@ def decompose_columns(R: Array) -> tuple[Array, Array, Array]:
     Veselić, SIAM Journal on Matrix Analysis and Applications 29, 2008). It takes two to three times
     as long, so it is used only for columns with different units.
     """
-    # R = U diag(singular_values) Vᵀ; beside large columns the usual algorithm loses digits of small
-    # ones
+    # R = U diag(singular_values) Vᵀ; if the scales of the columns differ, the usual algorithm loses
+    # digits of small columns
     column_scale = np.abs(R).max(axis=0, initial=0.0)
     largest_scale = column_scale.max(initial=0.0)
     smallest_scale = column_scale.min(initial=np.inf)
@@ -529,9 +531,9 @@ def pair_disagreement(
 ) -> Array:
     """Share of the pairs with different y that leave-pair-out orders wrongly; a tie is one half.
 
-    The determinant is positive, so the sign of a difference is that of its numerator and nothing is
-    divided. Blocks of n_entries stay in the cache for all outputs. The pair (j, i) follows from
-    (i, j).
+    The determinant is positive, so a difference has the sign of its numerator, and no division is
+    needed. Blocks of n_entries stay in the cache for all outputs. The pair (j, i) follows from (i,
+    j).
 
     Returns
     -------

@@ -27,9 +27,9 @@ class WeightedSums(NamedTuple):
     moment : ndarray of shape (n_features, n_outputs)
         Second sum.
     weight : float
-        Their weight.
+        Total weight of the pairs or rows.
     n_terms : int
-        Their number.
+        Number of pairs or rows.
     """
 
     gram: Array | float
@@ -158,7 +158,7 @@ class GroupMoments(NamedTuple):
 
     def joined(self, other: GroupMoments) -> GroupMoments:
         """The group of the rows of both."""
-        # moments of the rows of both groups, from those of each
+        # moments of the joined rows, from the moments of both groups
         total_weight = self.weight + other.weight
         other_share = other.weight / total_weight
         pairs_between = self.weight * other.weight

@@ -1,7 +1,8 @@
 """The objective ``loss(R w) + α ‖w‖²`` for a pairwise loss, its gradient, and its pair covariance.
 
-A pairwise loss depends on differences of scores only. A constant added to a column changes none of
-them, but it costs digits: columns far from zero are shifted, and constant columns are left out.
+A pairwise loss depends on differences of scores only, which do not change if a constant is added to
+a column. Large constants cost precision: columns far from zero are shifted, and constant columns
+are dropped.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ the objective by ``eᵀ S⁻¹ e``, where S is the matrix B + C of figure 2:
 
     S_vv = k_vᵀ A k_v + (M−1) 2ν/W̄ k̄_vᵀ L̄ k̄_v,        S_vu = −2ν/W̄ k̄_vᵀ L̄ k̄_u
 
-with the total weight W̄ of the pairs on which the M views are to agree.
+with the total weight W̄ of the pairs on which the M views agree.
 
 S never changes, so it is computed once, before the first step.
 """
@@ -43,7 +43,7 @@ class PursuitProblem:
 
         J(f_1 … f_M) = Σ_v loss(f_v) + ν/W̄ Σ_v,u (f_v − f_u)ᵀ L̄ (f_v − f_u)
 
-    [Pursuit13] equation 3; L̄ is the graph of the rows on which the views are to agree.
+    [Pursuit13] equation 3; L̄ is the Laplacian of the rows on which the views agree.
 
     Attributes
     ----------
@@ -228,7 +228,7 @@ class SharedIndexSearch:
         correlations : list of ndarray
             For each view e of its functions.
         exhausted : list of ndarray of bool
-            For each view the functions that would change nothing.
+            For each view the functions whose selection would have no effect.
         """
         # a function has the coefficients S⁻¹ e in the views, and decreases the objective by its
         # gain eᵀ S⁻¹ e, with the correlations e of its values and the residuals of each view
@@ -305,7 +305,7 @@ class AllPairsSearch:
 class AllCombinationsSearch:
     """Search over every combination of one function of each view, for any number of views.
 
-    [Pursuit13] figure 2 as it is written, O(n^M (M³ + M² l)). The M × M systems do not change
+    [Pursuit13] figure 2, O(n^M (M³ + M² l)). The M × M systems do not change
     from step to step, so their inverses are computed once and stored.
     """
 
@@ -465,7 +465,7 @@ class _Expansion:
     basis : list of list of int
         For each view the selected functions.
     exhausted : list of ndarray of bool
-        For each view the functions that would change nothing if they were selected.
+        For each view the functions whose selection would have no effect.
     """
 
     def __init__(self, problem: PursuitProblem, backfit: str | None) -> None:
@@ -493,7 +493,7 @@ class _Expansion:
         bool
             Whether the scores that guide the search changed.
         """
-        # one function j of each view; False if refitting after this step changes nothing
+        # one function j of each view; False if refitting after this step has no effect
         is_fit_changed = False
         for view, (j, coefficient) in enumerate(zip(choice.indices, choice.coef, strict=True)):
             values = _column(self._problem.scored[view], j)
@@ -601,7 +601,7 @@ def pursue(
     n_steps: int,
     backfit: str | None,
 ) -> Iterator[Step]:
-    """Add one function to each view, step by step, until nothing decreases the objective.
+    """Add one function to each view, step by step, until no function decreases the objective.
 
     Parameters
     ----------
@@ -612,7 +612,7 @@ def pursue(
     n_steps : int
         Limit of steps.
     backfit : {None, "final", "every"}
-        None: coefficients are those of the steps, and a function may be selected again. "final":
+        None: the coefficients of the steps are kept, and a function may be selected again. "final":
         the same functions, with the coefficients of a least-squares fit on them. "every": that fit
         is made after each step and the next step starts from its residual.
 

@@ -1,4 +1,4 @@
-"""How certain a ranking is: standard errors, calibrated probabilities, intervals of ranks."""
+"""Uncertainty of rankings: standard errors, calibrated probabilities, intervals of ranks."""
 
 from rankwise.uncertainty.calibrated_ranker import CalibratedRanker, RankInterval
 from rankwise.uncertainty.jackknife_errors import Difference, Jackknife, jackknife

@@ -60,10 +60,10 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
 
     Use it to report how certain a ranking is, or how many items must be inspected.
 
-    The scores are those of the estimator fitted to all data. Their standard errors come from
-    leaving out each unit (`rankwise.uncertainty.jackknife`), without refits for RankRLS. The
-    probability that item i is above item j is a logistic function of the difference d of their
-    scores, flattened by its standard error e:
+    The scores are predicted by the estimator fitted to all data. Their standard errors are
+    estimated by leaving out each unit (`rankwise.uncertainty.jackknife`), without refits for
+    RankRLS. The probability that item i is above item j is a logistic function of the difference d
+    of their scores, flattened by its standard error e:
 
         P(i above j) = σ(s d / √(1 + c e²))
 
@@ -75,7 +75,7 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         `RankRLS`, `RankRLSCV` or a Pipeline that ends in one; or any other ranker, which is
         refitted without each of `n_folds` folds of units. None means ``RankRLSCV()``.
     units : {"auto", "groups", "items", "comparisons"} or array-like, default="auto"
-        What is independent; see `rankwise.uncertainty.jackknife`.
+        Independent units; see `rankwise.uncertainty.jackknife`.
     n_folds : int, default=10
         Number of folds for rankers that are refitted.
     max_pairs : int, default=20_000
@@ -328,7 +328,7 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
             Group labels; None makes all items one list.
         level : float, default=0.9
             Share of new lists whose set contains the requested item. G training groups allow at
-            most G/(G + 1): .9 needs 9 groups, .95 needs 19, .99 needs 99.
+            most G/(G + 1): 0.9 requires 9 groups, 0.95 requires 19, 0.99 requires 99.
         grade : float, default=None
             The requested item is any item with at least this relevance. None requests the best item
             of the list, or one of those tied for it.
@@ -417,7 +417,7 @@ class CalibratedRanker(RankerMixin, BaseEstimator):
         return Reliability(*self.reliability_)
 
     def summary(self) -> Summary:
-        """Summarize the calibrated ranker, and what its standard errors are computed from.
+        """Summarize the calibrated ranker, and the data behind its standard errors.
 
         Returns
         -------

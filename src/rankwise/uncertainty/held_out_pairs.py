@@ -38,7 +38,7 @@ def gaps_of_grades(left_out: LeftOut) -> tuple[Array, list[Array]]:
         return np.empty(0), [np.empty(0)]  # no grades, and no gap to the best item of any group
     y = np.asarray(graph.y).reshape(graph.n_items)
 
-    # Held-out scores; those of groups that no unit contains as a whole are NaN
+    # Held-out scores; NaN for groups that no unit contains as a whole
     unit_of_item = fold_of_item(left_out.units.members, graph.n_items)  # −1: in no unit
     last_unit_of_group = max_by_list(unit_of_item, graph.groups)
     first_unit_of_group = -max_by_list(-unit_of_item, graph.groups)
@@ -130,7 +130,7 @@ def held_out_pairs(
 def _units_of_pairs(
     pairs: _DrawnPairs, unit_of_row: Indices, *, has_single_items: bool
 ) -> list[Indices]:
-    """Units that contain the pairs: one unit for each pair, or those of both items."""
+    """Units that contain the pairs: one unit for each pair, or the units of both items."""
     if pairs.edge is not None:
         return [unit_of_row[pairs.edge]]
     if has_single_items:

@@ -3,7 +3,7 @@
 For RankRLS, also as the result of a `RankRLSCV` or at the end of a Pipeline, the algebra of exact
 cross-validation gives the coefficients of the models without each unit. Any other ranker is
 refitted without each of a few folds of units. The steps of a Pipeline before the ranker, and an
-alpha chosen by a search, are those of all data.
+alpha selected by a search, are fitted to all data once.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Difference(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Jackknife:
-    """Standard errors of a ranker; what `jackknife` returns.
+    """Standard errors of a ranker, returned by `jackknife`.
 
     Attributes
     ----------
@@ -182,7 +182,7 @@ class Jackknife:
         if not (first.dtype.kind in "iu" and second.dtype.kind in "iu"):
             raise ValueError(f"i and j are row numbers of X; got {first.dtype} and {second.dtype}.")
         if groups is None or not needs_groups(self.model):
-            # items are scored one by one, so only those of the pairs are needed
+            # items are scored independently, so only the items of the pairs are scored
             rows_of_pairs, positions = np.unique(np.stack([first, second]), return_inverse=True)
             first, second = positions.reshape(2, -1)
             X = take_rows(X, rows_of_pairs)
@@ -210,6 +210,8 @@ def jackknife(
 ) -> Jackknife:
     """Standard errors of differences, scores and coefficients by leaving out each unit.
 
+    Use it for standard errors of coefficients and of differences of scores.
+
     With w the model of all data and w^(−u) the model without unit u, of U units,
 
         V = (U − 1)/U Σ_u (w^(−u) − w)(w^(−u) − w)ᵀ
@@ -223,12 +225,12 @@ def jackknife(
     ----------
     estimator : RankRLS, RankRLSCV, a Pipeline that ends in one, or any other ranker
         Fitted or not; it is not modified. Other rankers are refitted without each of `n_folds`
-        folds of units. The steps of a Pipeline and an alpha chosen by a search are those of all
-        data.
+        folds of units. The steps of a Pipeline and an alpha selected by a search are fitted to all
+        data once.
     X, y, groups
         As in its ``fit``; y has one output.
     units : {"auto", "groups", "items", "comparisons"} or array-like, default="auto"
-        What is independent. "auto": groups if there are several, else the items of a list; for a
+        Independent units. "auto": groups if there are several, else the items of a list; for a
         `PairGraph` its groups if there are at least ten and none has half of the comparisons, else
         the comparisons. An array has labels of clusters, one for each comparison if y is a
         `PairGraph`, else one for each item.
@@ -269,7 +271,7 @@ class LeftOut(ABC):
     graph : PreferenceGraph
         Preferences between the items.
     units : HoldOutUnits
-        Unit that each of the other models lacks.
+        Unit that is left out of each of the other models.
     """
 
     model: BaseEstimator
@@ -512,7 +514,7 @@ def _rescale_members_to_model(
     members: list[BaseEstimator], model: BaseEstimator, X: MatrixLike, groups: ArrayLike | None
 ) -> None:
     """Rescale members whose scale is arbitrary (AutoRanker) to that of the model of all data."""
-    # Scores of members can be compared with those of the model only if they have the same scale
+    # Scores of members and of the model can be compared only on the same scale
     has_arbitrary_scale = hasattr(final_estimator(model), "rescale")
     if not has_arbitrary_scale:
         return

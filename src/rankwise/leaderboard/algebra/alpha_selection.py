@@ -192,7 +192,7 @@ def _left_out_residuals(
     pairs = counts.pair_of_outcome[outcomes]
     weight = counts.weight[outcomes[0]]  # all outcomes have the same weight
 
-    # Design rows and targets, less what the unknowns without regularization explain.
+    # Design rows and targets, less the part that the unregularized unknowns explain.
     free_columns = system.unregularized_columns[pairs]
     item_differences = _differences_of_sides(counts, pairs, eigensystem.item_rows)
     x = item_differences - free_columns @ eigensystem.solved_cross_gram
@@ -220,7 +220,7 @@ def _differences_of_sides(counts: ComparisonCounts, pairs: Indices, item_rows: A
 
 def _blocks_of_equal_weight(counts: ComparisonCounts, n_columns: int) -> Iterator[Indices]:
     """Yield all outcomes in blocks that fit into the cache and have equal weights."""
-    # Outcomes of one weight after those of another, in blocks that fit into the cache.
+    # Outcomes sorted by weight, in blocks that fit into the cache.
     outcomes_by_weight = np.argsort(counts.weight, kind="stable")
     sorted_weights = counts.weight[outcomes_by_weight]
     starts_of_weights = 1 + np.flatnonzero(np.diff(sorted_weights))

@@ -176,7 +176,7 @@ class ComparisonCounts:
 
     @cached_property
     def edges(self) -> Indices:
-        """The first distinct pair of every two sides that met, whatever the covariates."""
+        """The first distinct pair of every two sides that met, for any covariates."""
         # Pairs of the same two sides (with other covariates or cells) follow each other; an edge is
         # the first of them.
         edge_codes = self.first * self.n_sides + self.second  # in increasing order

@@ -55,7 +55,7 @@ class ComparisonDesign:
         )
 
     def penalties(self, ridge: float) -> Array:
-        """λ of each unknown: `ridge` for the regularized ones, next to nothing for the others."""
+        """λ of each unknown: `ridge` for regularized unknowns, a tiny value for all others."""
         # The regularized unknowns come first; the others have almost no penalty.
         tiny_penalty = TINY_PENALTY * self.counts.total_weight
         n_unregularized = self.n_unknowns - self.n_regularized

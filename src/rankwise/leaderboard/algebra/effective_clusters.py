@@ -12,7 +12,7 @@ from rankwise.leaderboard.algebra.leave_comparison_out import LeaveOneOut
 def effective_clusters(leave_one_out: LeaveOneOut, clusters: Indices) -> Array:
     """Effective number of clusters of each difference, ``(Σ_u g_u)² / Σ_u g_u²``.
 
-    g_u is the variance that cluster u causes if each cluster has ratings of its own, with errors of
+    g_u is the variance that cluster u causes if each cluster has its own ratings, with errors of
     the same variance: with A = Dᵀ W D + Λ and L_u the part of Dᵀ W D of the cluster,
     ``g_u = ‖L_u A⁻¹ c‖²`` for the difference c. Clusters with the same comparisons count fully; a
     difference of items that few clusters compared has few effective clusters.

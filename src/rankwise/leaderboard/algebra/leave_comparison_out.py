@@ -164,9 +164,10 @@ def jackknife_covariance(
     0.999. A few comparisons that agree by chance would look exact, too; the noise of comparisons of
     items with few data is therefore at least the mean.
 
-    A prior shrinks ratings by λ, and what they lack is unknown, too: u has the variance σ²/λ, with
-    σ² the mean noise, and V has the additional term ``λ σ² A⁻¹ P A⁻¹``, with P = 1 for regularized
-    unknowns. If all noise is equal, the two terms add up to σ² A⁻¹, the posterior covariance.
+    A prior shrinks ratings by λ, and the resulting bias is uncertain, too: u has the variance σ²/λ,
+    with σ² the mean noise, and V has the additional term ``λ σ² A⁻¹ P A⁻¹``, with P = 1 for
+    regularized unknowns. If all noise is equal, the two terms add up to σ² A⁻¹, the posterior
+    covariance.
     """
     system = leave_one_out.system
     # Units that are left out: comparisons, or clusters of them.
@@ -252,7 +253,7 @@ def compute_held_out_residuals(
     counts: ComparisonCounts, margins: Array, resistances: Array
 ) -> Array:
     """Residual e / (1 − h) of one comparison of each outcome, with its leverage h."""
-    # Residual e / (1 − h); with a leverage h of about 1 nothing else supports the comparison.
+    # Residual e / (1 − h); with a leverage h of about 1 no other comparison determines the margin.
     residual = counts.target - margins[counts.pair_of_outcome]
     one_minus_leverage = 1 - counts.weight * resistances[counts.pair_of_outcome]
     is_unsupported = one_minus_leverage < LEAST_SLACK
@@ -281,7 +282,7 @@ def mean_noise(
 def missing_noise(
     counts: ComparisonCounts, held_out_residuals: Array, has_few_data: NDArray[np.bool_]
 ) -> Array:
-    """Noise that comparisons of items with few data lack to the mean, for each distinct pair.
+    """Mean noise minus the noise of comparisons of items with few data, for each distinct pair.
 
     Few comparisons may fit without any error. The mean therefore counts, in addition to the N
     held-out squares, the mean square of the outcomes once for each of the unknown ratings and
@@ -299,7 +300,7 @@ def missing_noise(
         outcome_squares = counts.total_weight
     expected_noise = (n * noise + n_unknown * outcome_squares / n) / (n + n_unknown)
 
-    # What the squared residuals e² of items with few data lack to the expected noise, a mean ω e².
+    # Expected noise, a mean ω e², minus the squared residuals e² of items with few data.
     missing_squares = np.maximum(0.0, expected_noise / counts.weight - held_out_residuals**2)
     missing_by_outcome = counts.count * counts.weight**2 * missing_squares  # of (ω e)²
     is_affected = counts.has_member(has_few_data)[counts.pair_of_outcome]

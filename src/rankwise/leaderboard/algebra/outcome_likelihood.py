@@ -51,7 +51,7 @@ class OutcomeLikelihood:
     Parameters
     ----------
     has_tie_parameter : bool
-        Whether ties have a probability of their own.
+        Whether ties have their own probability.
     """
 
     def __init__(self, has_tie_parameter: bool) -> None:

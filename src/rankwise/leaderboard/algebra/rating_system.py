@@ -225,7 +225,7 @@ def _full_rank_features(counts: ComparisonCounts, X: Array) -> Array:
             "the features of the two items are equal in every comparison, so their weights cannot "
             "be estimated; pass other features, or none."
         )
-    # Principal components, without those of no variance among items that can be compared.
+    # Principal components with a positive variance among items that can be compared.
     _, singular_values, directions = svd(counts.center(X), full_matrices=False)
     is_independent = singular_values > RANK_TOLERANCE * singular_values[0]
     return np.asarray((X - X.mean(axis=0)) @ directions[is_independent].T)

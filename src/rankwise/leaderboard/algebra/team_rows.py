@@ -1,4 +1,4 @@
-"""Comparisons of teams: which items are on which side, and what the comparisons determine."""
+"""Comparisons of teams: the items on each side, and the differences that are determined."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What follows from a rating model: ranks, robustness, intransitivity, posterior."""
+"""Inference from a rating model: ranks, robustness, intransitivity, posterior."""

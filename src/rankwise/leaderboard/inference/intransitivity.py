@@ -181,7 +181,7 @@ class CircleTest:
         return np.asarray(mean_between / mean_within)
 
     def chance_interval(self) -> Array:
-        """Interval that holds the ratio of 95% of the boards without circles."""
+        """Interval that contains the ratio of 95% of the boards without circles."""
         levels = [(1 - DEFAULT_CONFIDENCE) / 2, (1 + DEFAULT_CONFIDENCE) / 2]
         curve = self.model.outcome_curve
         if curve is None:  # normal errors: the F distribution

@@ -61,7 +61,8 @@ def masking_test(
     n_complete = int(is_complete.sum())
     if model.design.is_complete or n_complete < LEAST_COMPLETE:
         return None
-    # Of each model: how far the effect of a complete model moves without the scores that it lacks
+    # For each model: change of the effect of a complete model without the scores that the model
+    # lacks
     missing_cell_errors = errors_of_missing_cells(model, is_complete)
     missing_cell_variances = np.append(missing_cell_errors**2, 0.0)  # the last: the reference, 0
 

@@ -125,7 +125,7 @@ class MissingExcess(NamedTuple):
 
 
 def missing_excess(model: AdditiveModel, row: int, difference: float) -> MissingExcess:
-    """Return what changes the rating of a model by `difference`.
+    """Return the excess of the missing cells that changes the rating of a model by `difference`.
 
     If all missing cells of the table had their predicted scores, no rating would change. If those
     of one model are δ better than predicted, its rating rises by δ times the share of the weights

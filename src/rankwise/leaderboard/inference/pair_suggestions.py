@@ -156,8 +156,8 @@ def next_pairs(
     All pairs are evaluated, so there may be at most 3,000 items; 1,000 items take tens of
     milliseconds.
 
-    The errors of a ranker are those of the jackknife: a feature that is the same in all units of
-    its training data has no error.
+    The errors of a ranker are estimated by the jackknife: a feature that is the same in all units
+    of its training data has no error.
 
     Examples
     --------
@@ -276,7 +276,7 @@ def _choose_pairs(
             )
             best = candidates[np.argmax(values[candidates])]
             if values[best] < bound_of_others * (1 - JITTER):  # values differ by this at random
-                break  # values have decreased below those of others: choose new candidates
+                break  # values have decreased below other pairs: choose new candidates
             pair = (int(first[best]), int(second[best]))
             chosen.append(pair)
             posterior.observe(*pair)  # variances as if the pair had been answered

@@ -69,7 +69,7 @@ class RatingPosterior:
         RatingPosterior
             A new posterior.
         """
-        # A new posterior has no update vectors, those of the observed comparisons.
+        # A new posterior has no update vectors, which belong to observed comparisons.
         return RatingPosterior(self.mean, self.covariance, self.curve)
 
     @property
@@ -201,12 +201,14 @@ class _NewtonStep(NamedTuple):
 def fit_posterior(graph: PairGraph, features: Array | None, prior: float) -> RatingPosterior:
     """Return the posterior of the ratings after comparisons, with a normal prior.
 
+    Use it with `next_pairs` to select comparisons, or for probabilities that account for few votes.
+
     With x = e_i − e_j, or a difference of features that are centered and have mean square 1,
 
         r = Φ A⁻¹ Φᵀ d,     C = σ² Φ A⁻¹ Φᵀ,     A = Φᵀ L Φ + prior · I
 
     where Φ is the identity without features. Wins and ties are rated by the Bradley–Terry model:
-    ratings are log odds, L and d those of a Newton step at the most probable ratings, and σ² = 1
+    ratings are log odds, L and d belong to a Newton step at the most probable ratings, and σ² = 1
     (Laplace's approximation). For margins, σ² maximizes the likelihood: ``(Σ ω δ² − dᵀ r)/n``.
 
     Parameters

@@ -12,7 +12,7 @@ from rankwise.leaderboard.inference.pair_errors import PairErrors
 from rankwise.leaderboard.inference.ranks import IntervalColumns, RatedItems, holm_rejects
 from rankwise.uncertainty.possible_ranks import CovarianceRoot, joint_quantile
 
-WIDEST_INTERVAL = 100.0  # times the range of the ratings; wider intervals say nothing
+WIDEST_INTERVAL = 100.0  # times the range of the ratings; wider intervals are not informative
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +61,7 @@ def interval_columns_by_pairs(
     n_items = len(rated.items)
     reference_row = n_items  # the last row and column of the errors are the reference
     half_widths = errors.pair_errors.half_widths(reference_row, confidence)[:n_items]
-    # Much wider than the range of all ratings: the interval says nothing
+    # An interval much wider than the range of all ratings is not informative
     widest = WIDEST_INTERVAL * float(np.ptp(rated.ratings)) + errors.rounding
     has_interval = rated.is_rated & (half_widths <= widest)  # False for NaN
     half_widths[~has_interval] = np.nan

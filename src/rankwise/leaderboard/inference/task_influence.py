@@ -1,4 +1,4 @@
-"""What each task, or each family of tasks, contributes to a board of scores."""
+"""Contribution of each task, or each family of tasks, to a board of scores."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rankwise.caching import cached_property
 from rankwise.leaderboard.models.task_scores import AdditiveModel, LeaveTaskOut
 from rankwise.leaderboard.score_records import TaskInfluence
 
-LEAST_MODELS = 4  # with fewer a rank correlation says nothing
+LEAST_MODELS = 4  # with fewer models a rank correlation is not informative
 
 
 @dataclass(frozen=True, eq=False)

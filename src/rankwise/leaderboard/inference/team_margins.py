@@ -14,7 +14,7 @@ from rankwise.leaderboard.models.base import RatingModel
 
 
 def component_means(model: RatingModel) -> Array:
-    """Return what was subtracted from the rating of each item so that the mean is 0.
+    """Return the constant that was subtracted from the rating of each item so that the mean is 0.
 
     The ratings of single items have no other origin, and the result is 0. A change of the ratings
     of teams by the same number changes the margins of teams of different sizes.
@@ -43,7 +43,7 @@ def count_undetermined_items(model: RatingModel) -> int:
 
 
 def team_notes(model: RatingModel, factor: float) -> list[str]:
-    """Return what a reader of a board of teams must know, one sentence each.
+    """Return remarks for readers of a board of teams, one sentence each.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What every rating model offers."""
+"""Interface of rating models."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class RatingModel(Protocol):
 
     @property
     def note(self) -> str:
-        """What a reader of the board must know, such as separable data; empty if nothing."""
+        """Remark for readers of the board, such as separable data; empty if there is none."""
 
     @property
     def system(self) -> ComparisonDesign:

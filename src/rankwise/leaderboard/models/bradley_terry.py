@@ -63,8 +63,8 @@ class BradleyTerry:
 
     A `RatingModel`. Item i beats j with the probability σ(r_i − r_j + zᵀγ) (Bradley and Terry, Rank
     analysis of incomplete block designs, 1952). Outcomes are wins, ties and losses; the size of a
-    margin does not count. A tie is half a win of each item, or has a probability of its own with
-    one more parameter: ν of Davidson 1970.
+    margin is ignored. A tie is half a win of each item, or has its own probability with one more
+    parameter: ν of Davidson 1970.
 
     Parameters
     ----------

@@ -141,7 +141,7 @@ class DynamicBradleyTerry:
 
     A `RatingModel`. It minimizes ``Σ ω ℓ(r_i(c) − r_j(c) + zᵀγ) + ½ Σ (a²/σ₀² + …)``, minus the log
     posterior if the terms of a rating are independent and normal with the given scales.
-    Ratings are those of the last time and the mix of contexts; `at` returns others.
+    The ratings refer to the last time and the mix of contexts; `at` returns other ratings.
 
     Parameters
     ----------
@@ -346,8 +346,8 @@ def fit_dynamic(
 
 
 def count_cells(data: PairData, covariates: Array) -> ComparisonCounts:
-    """Count comparisons with covariates, each in a cell of its own."""
-    # Every comparison is a cell of its own, so that none are merged.
+    """Count comparisons with covariates, one cell per comparison."""
+    # One cell per comparison, so that none are merged.
     cell_of_comparison = np.arange(data.n_pairs)
     return ComparisonCounts.of(data, covariates, cell_of_comparison)
 

@@ -172,7 +172,7 @@ class PlackettLuce:
 
         Without ranking g, of gradient ρ and Hessian K in its items, the ratings change by
         ``A⁻¹ E (I − K EᵀA⁻¹E)⁻¹ ρ``, with E the columns of its items. The rankings of a cluster
-        are corrected by their own K only. The noise that items with few data lack is that of the
+        are corrected by their own K only. Items with few data additionally have the noise of the
         model, K.
         """
         rankings = self.rankings
