@@ -510,11 +510,11 @@ def curved_scores(slope, seed=0):
 
 def test_note_on_curvature_names_the_tasks_that_tell_models_apart():
     board, _ = warned(curved_scores(0.0))
-    assert not any("tell models apart" in note for note in board.notes)
+    assert not any("separate the models" in note for note in board.notes)
     board, _ = warned(curved_scores(0.5))
-    assert any("hard tasks tell models apart more" in note for note in board.notes)
+    assert any("hard tasks separate the models more" in note for note in board.notes)
     board, _ = warned(curved_scores(-0.5))
-    assert any("easy tasks tell models apart more" in note for note in board.notes)
+    assert any("easy tasks separate the models more" in note for note in board.notes)
 
 
 def test_curvature_is_the_jackknife_of_a_slope_over_tasks():

@@ -424,7 +424,10 @@ def _outcome_with_magnitude(rows: ComparisonRows, winning_side: Array) -> Array:
         magnitude = rows.values[columns.magnitude]
         problem = "the magnitude is {}, expected 0 (a tie) or more. Swap winner and loser instead."
         rows.refuse(magnitude < 0, problem, magnitude)
-        problem = "the row is a tie, but its magnitude is {}. Write 0 or nothing, or no tie."
+        problem = (
+            "the row is a tie, but its magnitude is {}. Make the magnitude 0 or empty, or name a "
+            "winner."
+        )
         rows.refuse(is_tie & (magnitude > 0), problem, magnitude)
     sign = np.where(winning_side < 0, -1.0, 1.0)
     return sign * magnitude + 0.0  # minus zero becomes zero

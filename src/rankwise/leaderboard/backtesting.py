@@ -78,7 +78,7 @@ class Backtest:
             f"{self.n_later} comparisons from {self.until} on, predicted from {self.n_before} "
             "earlier ones"
         )
-        notes = ["log loss: smaller is better; behind: difference to the log loss of the board"]
+        notes = ["log loss: smaller is better; behind: log loss minus that of the board"]
         return TextTable(header, rows, title=title, names=(0,), notes=notes)
 
     def __repr__(self) -> str:

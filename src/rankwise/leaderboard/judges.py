@@ -17,7 +17,8 @@ from rankwise.leaderboard.models.base import RatingModel
 
 LEAST_WEIGHT = 1e-6  # of a judge whose votes are random; a weight must be positive
 LEAST_VARIANCE = 1e-6  # of the slopes of the judges
-HALF_SLOPE = 0.5  # a judge below it, and significantly below 1, "hardly follows the others"
+HALF_SLOPE = 0.5
+"""A judge below it, and significantly below 1, "agrees little with the other judges"."""
 
 
 class Judge(NamedTuple):
@@ -287,7 +288,7 @@ def _remark(slope: float, largest_slope: float, bias: float, bias_width: float) 
     if largest_slope < 0:
         remarks.append("votes against the others")
     elif slope < HALF_SLOPE and largest_slope < 1:
-        remarks.append("hardly follows the others")
+        remarks.append("agrees little with the other judges")
     if abs(bias) > bias_width > 0:
         side = "first" if bias > 0 else "second"
         remarks.append(f"favors the {side} side")

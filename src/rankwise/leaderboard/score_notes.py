@@ -328,9 +328,9 @@ def _curvature_note(board: TaskLeaderboard) -> Iterator[str]:
     if t is None or abs(t) <= CURVATURE:
         return
     if t > 0:
-        comparison = "easy tasks tell models apart more than hard ones"
+        comparison = "easy tasks separate the models more than hard tasks"
     else:
-        comparison = "hard tasks tell models apart more than easy ones"
+        comparison = "hard tasks separate the models more than easy tasks"
     yield (f"{comparison}, so missing scores do not follow the additive model; see task_scale=")
 
 
