@@ -149,6 +149,20 @@ def test_ratings_over_time_are_drawn_and_tell_their_numbers(open_page):
     assert not find(open_page("full"), "#over-time").is_displayed()
 
 
+def test_a_large_board_fits_on_paper(open_page, browser):
+    page = open_page("many_items")
+    page.execute_script("data.boards[0].nMatrix = 40; state.matrix = 40; drawMatrix()")
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        shown = page.execute_script("""
+          const rows = [...document.querySelectorAll("#matrix tbody tr")];
+          return rows.filter((row) => row.getClientRects().length).length;""")
+        assert shown == 25
+        assert not find(page, "#pair-words").is_displayed()
+    finally:
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
 def test_arrow_keys_read_the_ratings_over_time(open_page):
     from selenium.webdriver.common.keys import Keys
 

@@ -163,7 +163,7 @@ def test_an_interval_from_few_groups_is_called_a_rough_guess(rng):
         truth, labels = np.tile(np.arange(9), n_groups), np.repeat(np.arange(n_groups), 9)
         scores = truth + 3 * rng.normal(size=len(truth))
         words = words_of(make_report(scores, None, truth, labels, metrics="tau"))
-        assert "95%:" in words
+        assert "95% interval:" in words
         assert (f"a rough estimate from {n_groups} groups" in words) == (n_groups < 5)
 
 
