@@ -215,3 +215,44 @@ def test_buttons_are_large_enough_for_a_thumb(browser, program):
     )
     assert len(heights) == 3
     assert min(heights) >= 44
+
+
+def test_enter_chooses_the_focused_card_and_buttons_keep_the_focus(browser, program):
+    from selenium.webdriver.common.keys import Keys
+
+    enter(browser, program)
+    browser.execute_script("byId('second').focus()")
+    press(browser, Keys.ENTER)
+    browser.execute_script("document.querySelector('.tie').focus()")
+    press(browser, Keys.SPACE)
+    wait_for(browser, lambda: not browser.execute_script("return isBusy"))
+    assert [row["outcome"] for row in answers(program)] == ["second", "tie"]
+    assert browser.execute_script("return document.activeElement.dataset.outcome") == "tie"
+
+
+def test_arrow_keys_scroll_a_long_text_that_has_the_focus(browser, program):
+    from selenium.webdriver.common.action_chains import ActionChains
+    from selenium.webdriver.common.keys import Keys
+
+    enter(browser, program)
+    browser.execute_script("""
+      byId("first").querySelector(".content").append("word ".repeat(5000));
+      byId("first").focus();""")
+    ActionChains(browser).send_keys(Keys.ARROW_UP).perform()
+    assert browser.execute_script("return isBusy") is False
+    press(browser, Keys.ARROW_LEFT)
+    assert [row["outcome"] for row in answers(program)] == ["first"]
+
+
+def test_a_huge_interval_does_not_shrink_the_others_to_dots(browser, program):
+    enter(browser, program)
+    lengths, arrows = browser.execute_script("""
+      const row = (low, high) => ({rating: 0, low, high});
+      const rows = [row(-1, 1), row(-2, 2), row(-600, 600), row(-500, 700)];
+      const [low, high] = scaleOf(rows);
+      const pictures = rows.map((each) => drawInterval(each, low, high));
+      const end = (svg, name) => parseFloat(svg.querySelector("line").getAttribute(name));
+      return [pictures.map((svg) => end(svg, "x2") - end(svg, "x1")),
+              pictures.map((svg) => svg.querySelectorAll("text").length)];""")
+    assert lengths == pytest.approx([46, 92, 92, 92])
+    assert arrows == [0, 0, 2, 2]

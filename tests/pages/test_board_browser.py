@@ -149,6 +149,62 @@ def test_ratings_over_time_are_drawn_and_tell_their_numbers(open_page):
     assert not find(open_page("full"), "#over-time").is_displayed()
 
 
+def test_a_large_board_fits_on_paper(open_page, browser):
+    page = open_page("many_items")
+    page.execute_script("data.boards[0].nMatrix = 40; state.matrix = 40; drawMatrix()")
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        shown = page.execute_script("""
+          const rows = [...document.querySelectorAll("#matrix tbody tr")];
+          return rows.filter((row) => row.getClientRects().length).length;""")
+        assert shown == 25
+        assert not find(page, "#pair-words").is_displayed()
+    finally:
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
+def test_arrow_keys_read_the_ratings_over_time(open_page):
+    from selenium.webdriver.common.keys import Keys
+
+    page = open_page("moving")
+    paths = page.execute_script("return data.boards[0].paths")
+    (start,) = page.find_elements("css selector", "#paths circle[tabindex='0']")
+    start.send_keys(Keys.ARROW_RIGHT)
+    for label, date, keys in (
+        (paths[0]["label"], paths[0]["dates"][1], Keys.ARROW_DOWN),
+        (paths[1]["label"], paths[1]["dates"][0], Keys.ARROW_LEFT),  # there is no point before it
+        (paths[1]["label"], paths[1]["dates"][0], Keys.ARROW_UP),
+        (paths[0]["label"], paths[0]["dates"][0], Keys.ARROW_UP),
+    ):
+        words = find(page, "#path-words").text
+        assert label in words
+        assert date in words
+        page.switch_to.active_element.send_keys(keys)
+    assert len(page.find_elements("css selector", "#paths circle[tabindex='0']")) == 1
+
+
+def test_axes_of_time_have_whole_months(open_page):
+    page = open_page("moving")
+    labels = page.execute_script("""
+      const label = ([from, to, count]) => monthTicks(from, to, count).map(yearAndMonth);
+      return [[2018.0, 2019.9, 9], [2010.2, 2019.9, 4], [2019.5, 2019.8, 9]].map(label);""")
+    assert labels[0][:3] == ["2018", "2018-04", "2018-07"]
+    assert labels[1] == ["2012", "2014", "2016", "2018"]
+    assert labels[2] == ["2019-07", "2019-08", "2019-09", "2019-10"]
+
+
+def test_explanations_are_those_of_the_columns(open_page):
+    page = open_page("full")
+    assert page.execute_script("""
+      const {rows} = chosen();
+      Object.assign(rows, {thin: [], holds: null, best_rank: rows.best_rank.map(() => 7),
+                           worst_rank: rows.worst_rank.map(() => 7)});
+      drawTexts(chosen());
+      return [rankRange(rows, 0), byId("reading").innerText.includes("To flip"),
+              byId("reading").innerText.includes("†"), byId("reading").innerText.includes("tier")];
+    """) == ["7", False, False, True]  # fmt: skip
+
+
 def test_another_board_can_be_chosen(open_page):
     page = open_page("several")
     assert texts(page, "#board option") == ["new", "old"]

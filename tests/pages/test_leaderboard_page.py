@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from rankwise.cli.app import app
 from rankwise.leaderboard import rate, rate_groups
+from rankwise.pages.board.board_rows import as_sentences
 from rankwise.pages.board.leaderboard_page import headline
 from rankwise.report import board_page
 from tests.pages.data import (
@@ -112,7 +113,7 @@ def test_thin_items_stand_below_the_line_and_a_board_without_intervals_has_none(
     (plain,) = data_of(str(board_page(board_of(rows, intervals=False))))["boards"]
     assert plain["rows"]["low"] is plain["rows"]["best_rank"] is None
     assert not plain["hasIntervals"]
-    assert "without intervals" in plain["headline"]
+    assert "no intervals" in plain["headline"]
 
 
 def test_headline_says_who_may_be_the_best():
@@ -122,11 +123,40 @@ def test_headline_says_who_may_be_the_best():
         headline(sure) == "\u2068a\u2069 is significantly above all other items (95% confidence)."
     )
     open_ = rate({"winner": ["a"], "loser": ["b"]}, winner="winner", loser="loser")
-    assert headline(open_) == ("2 of 2 items may be the best: \u2068a\u2069, \u2068b\u2069.")
+    assert headline(open_) == (
+        "2 of 2 items may be the best: \u2068a\u2069, \u2068b\u2069. The confidence level is 95%."
+    )
     board = board_of(make_battles(100))
     (sure, *others) = [row for row in board if row.best_of_all == 1]
     assert [row.best_rank for row in (sure, *others)] == [1, 2, 2]
     assert headline(board).endswith("for all items simultaneously, 3 may be the best.")
+
+
+def test_footnotes_are_sentences_and_names_keep_their_first_letter():
+    lines = ["ratings: log odds", "helena causes 52% of the errors", "see task_scale="]
+    assert as_sentences(lines, names=["helena", ""]) == [
+        "Ratings: log odds.",
+        "helena causes 52% of the errors.",
+        "See task_scale=",
+    ]
+
+
+def test_dates_on_the_time_axis_are_those_of_the_comparisons():
+    days = np.array(["2024-01-01", "2024-07-01", "2025-01-01"] * 20, dtype="datetime64[D]")
+    names = {"winner": ["a", "b", "a"] * 20, "loser": ["b", "a", "b"] * 20}
+    board = rate({**names, "day": days}, winner="winner", loser="loser", time="day")
+    (found,) = data_of(str(board_page(board)))["boards"]
+    for path in found["paths"]:
+        # 366 days of 365.2425: with years of equal length, this would be in 2023
+        assert (path["dates"][0], path["x"][0]) == ("2024-01-01", 2024)
+        assert (path["dates"][-1], path["x"][-1]) == ("2025-01-01", 2025)
+
+
+def test_winners_and_losers_have_no_sides():
+    pairs = {"winner": list("abcab"), "loser": list("bcaba"), "judge": list("jjkkk")}
+    (winners,) = data_of(str(board_page(rate(pairs, judge="judge"))))["boards"]
+    (sides,) = data_of(str(board_page(board_of(make_battles(), judge="judge"))))["boards"]
+    assert (winners["hasSides"], sides["hasSides"]) == (False, True)
 
 
 @pytest.mark.parametrize("n, more", [(5, "."), (6, " and 1 more.")])
@@ -134,7 +164,7 @@ def test_the_headline_names_five_items_and_counts_the_others(n, more):
     names = np.array([f"item {k}" for k in range(n)])
     board = rate({"winner": names, "loser": np.roll(names, 1)}, winner="winner", loser="loser")
     assert headline(board).startswith(f"{n} of {n} items may be the best: ")
-    assert headline(board).endswith(f"\u2069{more}")
+    assert headline(board).endswith(f"\u2069{more} The confidence level is 95%.")
 
 
 def test_margins_are_told_as_they_are():

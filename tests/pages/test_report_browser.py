@@ -48,6 +48,12 @@ def test_choosing_a_metric_brings_its_worst_groups_up(open_page):
     )
 
 
+def test_scores_of_a_group_have_the_same_decimals(open_page):
+    page = open_page("grouped")
+    scores = texts(page, "#item-table tbody td:nth-child(3)")
+    assert len({len(score.partition(".")[2]) for score in scores}) == 1
+
+
 def test_filter_shows_matching_groups(open_page):
     page = open_page("many")
     find(page, "#filter").send_keys("29")

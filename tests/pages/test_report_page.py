@@ -163,7 +163,7 @@ def test_an_interval_from_few_groups_is_called_a_rough_guess(rng):
         truth, labels = np.tile(np.arange(9), n_groups), np.repeat(np.arange(n_groups), 9)
         scores = truth + 3 * rng.normal(size=len(truth))
         words = words_of(make_report(scores, None, truth, labels, metrics="tau"))
-        assert "95%:" in words
+        assert "95% interval:" in words
         assert (f"a rough estimate from {n_groups} groups" in words) == (n_groups < 5)
 
 
@@ -216,7 +216,7 @@ def test_shares_at_the_edges_of_their_words(n, total, said):
 def test_the_sentence_has_shares_in_words():
     truth = np.arange(200.0)
     words = words_of(make_report(np.r_[1.0, 0.0, truth[2:]], None, truth, metrics="tau"))
-    assert "more than 99.9% are in the right order and less than 0.1% in the wrong one" in words
+    assert "more than 99.9% are in the right order and less than 0.1% in the wrong order" in words
 
 
 def test_a_level_of_best_sets_is_promised_from_as_many_groups_as_it_needs():
@@ -227,7 +227,7 @@ def test_a_level_of_best_sets_is_promised_from_as_many_groups_as_it_needs():
 
 
 def test_sentence_and_cards_say_what_counts_how_much():
-    says = "each group counts the same, whereas each pair does in the sentence above"
+    says = "in the sentence above, pairs have equal weights"
     assert says in words_of(make_report(MODEL, X, y, groups))
     pooled = "disagreement(average=pairs)"
     assert says not in words_of(make_report(MODEL, X, y, groups, metrics=pooled))
@@ -313,7 +313,7 @@ def test_one_list_has_no_interval():
     assert "one list: no interval" in words
     assert "only one list" in words
     words = words_of(make_report(MODEL, X, y, metrics="auc(relevant=2)"))
-    assert "95%: " in words
+    assert "95% interval: " in words
     assert "rough estimate" not in words
     assert "interval is for other items of this list (DeLong)" in words
     assert f"on {len(y)} items" in words
@@ -321,7 +321,7 @@ def test_one_list_has_no_interval():
 
 def test_undefined_groups_are_counted_with_their_reason():
     words = words_of(make_report([1.0, 2, 3, 4], None, [1, 1, 1, 2], list("aabb"), metrics="tau"))
-    assert "undefined in 1 of 2 groups: it requires two items with different y" in words
+    assert "undefined in 1 of 2 groups: it requires two items with different true scores" in words
     assert "one group: no interval" in words
     assert "one list" not in words
 

@@ -49,7 +49,7 @@ def test_the_interval_is_that_of_evaluate_and_the_previous_model_that_of_the_jac
     score = X[:, 0]
     page = str(report(score, X, y, previous=X[:, 1], confidence=0.9))
     (row,) = evaluate(y, score, confidence=0.9).rows
-    assert f"90%: {row.low:.3f} to {row.high:.3f}" in page
+    assert f"90% interval: {row.low:.3f} to {row.high:.3f}" in page
     result = concordance_difference(y, score, X[:, 1], confidence=0.9)
     assert f"Concordance {result.difference:+.3f} against the previous model" in page
 

@@ -15,6 +15,7 @@ const SVG = "http://www.w3.org/2000/svg";
 let judge = "";
 let openQuestion = null; // its number
 let isBusy = false;
+let focused = null; // before the buttons were disabled
 let showsAllRows = false;
 
 function storeName(name) {
@@ -38,9 +39,13 @@ function showMessage(text, isError = false) {
   byId("message").classList.toggle("is-error", isError);
 }
 
+// A disabled button loses the focus, which returns to it afterwards.
 function setBusy(value) {
   isBusy = value;
+  if (value) focused = document.activeElement;
   for (const button of document.querySelectorAll("#ask button")) button.disabled = value;
+  const hasLostFocus = document.activeElement === document.body;
+  if (!value && hasLostFocus && focused?.isConnected && !focused.hidden) focused.focus();
 }
 
 // One request at a time. If a request fails, the question stays open and can be answered again.
@@ -108,7 +113,10 @@ function showItem(side, item) {
 
 function showQuestion(content) {
   openQuestion = content.question;
-  if (content.title) byId("ask-title").textContent = content.title;
+  if (content.title) {
+    byId("ask-title").textContent = content.title;
+    document.title = content.title;
+  }
   showItem("first", content.first);
   showItem("second", content.second);
   const { progress } = content;
@@ -129,21 +137,41 @@ function undo() {
   post("/api/undo", {}, () => showMessage("Your last answer was undone. Answer again."));
 }
 
-// The rating as a dot and its interval as a line, on a scale from `low` to `high`.
+// The ends of a scale for ratings: all intervals, except those several times as wide as the
+// narrowest quarter. Intervals of items that won or lost all comparisons are almost unlimited.
+function scaleOf(rows) {
+  const rated = rows.filter((row) => row.rating !== null);
+  const widths = rated.filter((row) => row.low !== null).map((row) => row.high - row.low);
+  widths.sort((a, b) => a - b);
+  const widest = 4 * (widths[Math.floor((widths.length - 1) / 4)] ?? 0);
+  const typical = rated.filter((row) => row.low !== null && row.high - row.low <= widest);
+  const framed = typical.length ? typical : rated;
+  return [
+    Math.min(...framed.map((row) => row.low ?? row.rating)),
+    Math.max(...framed.map((row) => row.high ?? row.rating)),
+  ];
+}
+
+// The rating as a dot and its interval as a line, on a scale from `low` to `high`. An interval
+// beyond the scale ends in an arrow.
 function drawInterval(row, low, high) {
   const range = high - low || 1;
-  const percent = (value) => `${2 + (96 * (value - low)) / range}%`;
+  const clipped = (value) => Math.min(Math.max(value, low), high);
+  const percent = (value) => `${4 + (92 * (clipped(value) - low)) / range}%`;
   const svg = document.createElementNS(SVG, "svg");
   svg.setAttribute("aria-hidden", "true");
   const append = (tag, attributes) => {
     const node = document.createElementNS(SVG, tag);
     for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
     svg.append(node);
+    return node;
   };
   if (row.low !== null && row.high !== null) {
     append("line", { x1: percent(row.low), x2: percent(row.high), y1: "50%", y2: "50%" });
+    if (row.low < low) append("text", { x: "0%", y: "75%" }).textContent = "‹";
+    if (row.high > high) append("text", { x: "100%", y: "75%", "text-anchor": "end" }).textContent = "›";
   }
-  if (row.rating !== null) append("circle", { cx: percent(row.rating), cy: "50%", r: 5 });
+  if (row.rating !== null && row.rating === clipped(row.rating)) append("circle", { cx: percent(row.rating), cy: "50%", r: 5 });
   return svg;
 }
 
@@ -151,7 +179,7 @@ function createRow(row, low, high) {
   const line = createElement("tr");
   const interval = createElement("td", "wide");
   interval.append(drawInterval(row, low, high));
-  const ranks = row.best === row.worst ? `${row.best ?? ""}` : `${row.best} to ${row.worst}`;
+  const ranks = row.best === row.worst ? `${row.best ?? ""}` : `${row.best}–${row.worst}`;
   line.append(
     createElement("td", "number", row.rank ?? ""),
     createElement("td", "item", row.item),
@@ -164,9 +192,7 @@ function createRow(row, low, high) {
 
 function showBoard(board) {
   byId("board-note").textContent = board.note;
-  const rated = board.rows.filter((row) => row.rating !== null);
-  const low = Math.min(...rated.map((row) => row.low ?? row.rating));
-  const high = Math.max(...rated.map((row) => row.high ?? row.rating));
+  const [low, high] = scaleOf(board.rows);
   const rows = showsAllRows ? board.rows : board.rows.slice(0, MAX_ROWS);
   byId("rows").replaceChildren(...rows.map((row) => createRow(row, low, high)));
   byId("more").hidden = rows.length === board.rows.length;
@@ -223,11 +249,20 @@ for (const side of ["first", "second"]) {
 for (const button of document.querySelectorAll(".choice")) {
   button.addEventListener("click", () => answer(button.dataset.outcome));
 }
+// Whether an arrow key scrolls the long text, or the wide table, that has the focus.
+function isScrolling({ key, target }) {
+  const box = target.closest?.(".card, .scroll");
+  if (!box) return false;
+  if (key === "ArrowUp") return box.scrollHeight > box.clientHeight;
+  return key.startsWith("Arrow") && box.scrollWidth > box.clientWidth;
+}
+
 document.addEventListener("keydown", (event) => {
   const isTyping = event.target instanceof HTMLInputElement;
   const isShortcut = event.ctrlKey || event.metaKey || event.altKey || event.shiftKey;
-  if (isTyping || isShortcut || event.repeat || byId("ask").hidden) return;
-  if (OUTCOME_OF_KEY[event.key]) answer(OUTCOME_OF_KEY[event.key]);
+  if (isTyping || isShortcut || event.repeat || byId("ask").hidden || isScrolling(event)) return;
+  if (event.key === "Enter" && event.target.matches(".card")) answer(event.target.id);
+  else if (OUTCOME_OF_KEY[event.key]) answer(OUTCOME_OF_KEY[event.key]);
   else if (event.key === "Backspace" && !byId("undo").hidden) undo();
   else return;
   event.preventDefault();

@@ -240,8 +240,8 @@ class JudgingSession:
         else:
             note = (
                 f"From {count(rated.n_answers, 'answer')}. A dot is a rating, a bar its "
-                f"{DEFAULT_CONFIDENCE:.0%} interval, as in rankwise rank. With few answers the "
-                "intervals are wide."
+                f"{DEFAULT_CONFIDENCE:.0%} interval, as in rankwise rank; arrows mark intervals "
+                "that continue beyond the scale. With few answers the intervals are wide."
             )
         return {"rows": list(rated.rows), "note": note}
 

@@ -256,7 +256,7 @@ function histogramMark(spec, x, top, bottom) {
 
 // Lines over a common axis. spec: curves [{label, x, mean, low, high}], isLog, title, yTitle, label,
 // hasBest (the first curve is emphasized); optional: best {x, y, text} (a mark on that curve),
-// tick(x) (text on the axis), points(frame) (elements on top of the lines).
+// ticks(from, to, count), tick(x) (positions and texts on the axis), points(frame) (elements on top of the lines).
 function lineChart(box, spec) {
   drawInBox(box, (width) => {
     const frame = lineFrame(spec, width);
@@ -298,7 +298,8 @@ function lineFrame(spec, width) {
 
 function lineGrid(spec, frame) {
   const count = frame.width < 500 ? 4 : 9;
-  const ticks = spec.isLog ? logTicks(...frame.ends, count) : linearTicks(...frame.ends, count);
+  const ticksOf = spec.ticks ?? (spec.isLog ? logTicks : linearTicks);
+  const ticks = ticksOf(...frame.ends, count);
   const rows = frame.yTicks.flatMap((tick) => [
     horizontalLine("grid", frame.left, frame.right, frame.y(tick)),
     label(formatTick(tick), frame.left - 8, frame.y(tick) + 4, "end"),

@@ -18,6 +18,7 @@ function setUpTheme() {
     document.documentElement.dataset.theme = isDark() ? "light" : "dark";
     show();
   });
+  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", show);
   button.hidden = false;
   show();
 }

@@ -8,23 +8,26 @@ function drawTexts(board) {
   byId("subtitle").textContent =
     `${count(board.nComparisons, "comparison")} of ${count(rows.item.length, "item")}${judges}`;
   byId("headline").textContent = board.headline;
-  byId("notes").replaceChildren(
-    ...board.notes.map((note) => html("p", { class: "note", dir: "auto" }, note)),
-    ...(board.nComponents > 1 ? [componentsNote(board)] : []),
-  );
+  const componentNotes = board.nComponents > 1 ? [componentsText(board)] : [];
+  byId("notes").replaceChildren(...noteBox([...board.notes, ...componentNotes]));
   byId("facts").replaceChildren(...board.facts.map((fact) => html("li", {}, fact)));
   byId("cards").replaceChildren(...makeCards(board));
   byId("single-intervals").textContent =
-    `Each interval is for one item: ${percent(1 - board.confidence)} of the items are expected to lie outside their interval.`;
+    `Each interval is for one item: about ${percent(1 - board.confidence)} of the intervals are expected to miss the true rating.`;
+  for (const item of document.querySelectorAll("#reading [data-about]")) {
+    item.hidden = !isAbout(board, item.dataset.about);
+  }
 }
 
-function componentsNote(board) {
-  return html(
-    "p",
-    { class: "note" },
-    `The items form ${formatNumber(board.nComponents)} components that were never compared with each other. Ratings and ranks are comparable within a component only.`,
-  );
+// Whether the board has what an explanation is about.
+function isAbout({ rows, hasIntervals }, subject) {
+  if (subject === "flip") return Boolean(rows.holds);
+  if (subject === "thin") return rows.thin.length > 0;
+  return hasIntervals === (subject === "intervals");
 }
+
+const componentsText = ({ nComponents }) =>
+  `The items form ${formatNumber(nComponents)} components that were never compared with each other. Ratings and ranks are comparable within a component only.`;
 
 function makeCard(title, value, hint) {
   const text = typeof value === "number" ? formatNumber(value) : value;
@@ -42,10 +45,14 @@ function makeCards(board) {
   const nItems = rows.item.length;
   const perItem = formatNumber((2 * board.nComparisons) / nItems, 2);
   return [
-    makeCard("Items", nItems, `${formatNumber(rows.thin.length)} of them with few data (†)`),
+    makeCard("Items", nItems, thinText(rows)),
     ...(board.hasIntervals ? firstPlaceCards(board) : []),
     makeCard("Comparisons", board.nComparisons, `${perItem} per item on average`),
   ];
+}
+
+function thinText({ thin }) {
+  return thin.length ? `${formatNumber(thin.length)} with few data (†)` : "none with few data";
 }
 
 // The number of items that may be first, and the comparisons that decide the first place.
@@ -54,10 +61,10 @@ function firstPlaceCards(board) {
   const isFirst = (rank, i) => rank === 1 && rows.component[i] === 1;
   const nAtOnce = formatNumber(rows.best_of_all.filter(isFirst).length);
   const nPossible = rows.best_rank.filter(isFirst).length;
-  const cards = [makeCard("May be first", nPossible, `${nAtOnce} for all items at once`)];
-  const winner = rows.rank.findIndex((rank, i) => rank === 1 && rows.holdsText?.[i]);
+  const cards = [makeCard("May be the best", nPossible, `${nAtOnce} with ${percent(board.confidence)} confidence for all items at once`)];
+  const winner = rows.rank.findIndex((rank, i) => rank === 1 && rows.holds?.[i] > 0);
   if (winner >= 0) {
-    const hint = `of ${formatNumber(board.nComparisons)} comparisons: without them another item ties`;
+    const hint = `of ${formatNumber(board.nComparisons)} comparisons: if they are dropped, another item ties`;
     cards.push(makeCard("First place depends on", rows.holdsText[winner], hint));
   }
   return cards;
@@ -140,7 +147,10 @@ function drawJudges(board) {
   const table = new SortableTable(byId("judge-table"), columns, options);
   byId("krippendorff").hidden = board.krippendorff === null;
   byId("krippendorff").textContent =
-    `Krippendorff's α of all judges is ${formatFixed(board.krippendorff ?? 0, 2)}: 1 means that they always agree about the same two items, 0 that they agree as often as by chance.`;
+    `Krippendorff's α of all judges is ${formatFixed(board.krippendorff ?? 0, 2)}. It is 1 if all judges of the same two items agree, and 0 if they agree as often as by chance.`;
+  byId("side-text").textContent = board.hasSides
+    ? "Side bias is the excess of votes for the first side."
+    : "A table of winners and losers has no sides, so side bias is not shown.";
   byId("weight-text").textContent = haveEqualWeights(judges)
     ? "The weights of the judges do not differ measurably, so all are 1 and not shown."
     : "Weight is the share of an expected margin that is found in the votes of a judge: 1 is an average judge, 0 a random one. Weights of judges with few votes are shrunk toward 1.";
@@ -154,7 +164,7 @@ function drawJudges(board) {
 
 const haveEqualWeights = (judges) => judges.every(({ weight }) => Math.abs(weight - 1) < 0.005);
 
-function judgeColumns({ judges, confidence }) {
+function judgeColumns({ judges, confidence, hasSides }) {
   const format = (value) => formatFixed(value, 2);
   const withInterval = (title, name, low, high) => [
     { title, value: (k) => judges[k][name], cell: (k) => format(judges[k][name]) },
@@ -165,14 +175,21 @@ function judgeColumns({ judges, confidence }) {
     },
   ];
   const weight = withInterval("Weight", "weight", "weight_low", "weight_high");
+  const sideBias = withInterval("Side bias", "side_bias", "side_low", "side_high");
   return [
     textColumn("Judge", (k) => String(judges[k].name)),
     { title: "Comparisons", value: (k) => judges[k].n, cell: (k) => formatNumber(judges[k].n) },
     ...withInterval("Agreement", "agreement", "agreement_low", "agreement_high"),
-    ...withInterval("Side bias", "side_bias", "side_low", "side_high"),
+    ...(hasSides ? sideBias : []),
     ...(haveEqualWeights(judges) ? [] : weight),
-    textColumn("Remark", (k) => judges[k].remark, { isAscending: false }),
+    textColumn("Remark", (k) => remarkOf(judges[k], hasSides), { isAscending: false }),
   ];
+}
+
+// In a table of winners and losers, all judges seem to favor the first side.
+function remarkOf({ remark }, hasSides) {
+  const remarks = remark.split(", ");
+  return remarks.filter((text) => hasSides || !text.includes(" side")).join(", ");
 }
 
 // --- the choice of a board --------------------------------------------------------------------

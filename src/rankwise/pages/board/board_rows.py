@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -23,6 +23,28 @@ def isolated_name(name: object) -> str:
     end_of_isolation = "\u2069"
     text = as_text(name, MAX_NAME).replace(end_of_isolation, "")
     return f"{start_of_isolation}{text}{end_of_isolation}"
+
+
+def as_sentences(lines: Iterable[str], names: Iterable[object] = ()) -> list[str]:
+    """Footnotes of a terminal as sentences: a capital at the start, a period at the end.
+
+    Parameters
+    ----------
+    lines : iterable of str
+        The footnotes.
+    names : iterable, default=()
+        Names of users, which keep their first letter.
+    """
+    starts = tuple(f"{name} " for name in names)
+    sentences = []
+    for line in lines:
+        sentence = line
+        if not line.startswith(starts):
+            sentence = line[:1].upper() + line[1:]
+        if not sentence.endswith((".", "=")):
+            sentence += "."
+        sentences.append(sentence)
+    return sentences
 
 
 def describe_rows(board: RankedBoard) -> JsonObject:

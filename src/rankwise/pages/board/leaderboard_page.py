@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rankwise.arrays import Array, Indices
+from rankwise.arrays import AnyArray, Array, Indices
 from rankwise.datasets.times import in_days
 from rankwise.formatting import Json, JsonObject
 from rankwise.leaderboard import Leaderboard, TaskLeaderboard
@@ -15,7 +15,7 @@ from rankwise.leaderboard.board_records import HeadToHead, RatingHistory
 from rankwise.leaderboard.covariates import Effect
 from rankwise.leaderboard.judges import Judge
 from rankwise.leaderboard.render import explanations
-from rankwise.pages.board.board_rows import DIGITS, describe_rows, isolated_name
+from rankwise.pages.board.board_rows import DIGITS, as_sentences, describe_rows, isolated_name
 from rankwise.pages.board.score_page import score_page_text
 from rankwise.pages.page import Page, assemble
 from rankwise.pages.page_values import as_text, short_numbers
@@ -28,7 +28,6 @@ MIN_SURPRISE = 3.0  # typical deviations from the expected result
 MAX_NAMES = 5  # of items in a sentence
 MAX_SENTENCE = 1000  # characters of a note
 MAX_SAFE_INTEGER = 2**53  # in JavaScript
-DAYS_PER_YEAR = 365.2425
 
 STYLES = ("page.css", "board/board.css")
 SCRIPTS = (
@@ -126,8 +125,8 @@ def describe_board(
     return {
         "label": as_text(label),
         "headline": headline(board),
-        "notes": [as_text(note, MAX_SENTENCE) for note in board.notes],
-        "facts": [as_text(line, MAX_SENTENCE) for line in explanations(board)],
+        "notes": [as_text(note, MAX_SENTENCE) for note in as_sentences(board.notes, board.items)],
+        "facts": [as_text(fact, MAX_SENTENCE) for fact in as_sentences(explanations(board))],
         "scale": board.scale.name,
         "model": board.model,
         "confidence": board.confidence,
@@ -139,6 +138,7 @@ def describe_board(
         **_describe_meetings(board, n_matrix_items),
         "effects": _describe_records(board.effects),
         "judges": _describe_records(board.judges),
+        "hasSides": _has_sides(board),
         "paths": _describe_histories(board),
         "krippendorff": _to_json(board.krippendorff),
     }
@@ -155,7 +155,10 @@ def headline(board: Leaderboard) -> str:
         of_component = " of the largest component"
     if board.intervals is None:
         first = isolated_name(ranked[0].item)
-        return f"{first} is first{of_component}; without intervals the uncertainty is unknown."
+        return (
+            f"{first} has the highest rating{of_component}. The board has no intervals, so the "
+            "uncertainty is unknown."
+        )
 
     # Items whose interval of ranks contains 1: by the intervals of single items, and by the wider
     # ones that hold for all items at once
@@ -175,7 +178,7 @@ def headline(board: Leaderboard) -> str:
         f"{_list_names(possible_best)}."
     )
     if n_simultaneous == len(possible_best):
-        return sentence
+        return f"{sentence} The confidence level is {confidence}."
     return (
         f"{sentence} This holds with {confidence} confidence for each item; for all items "
         f"simultaneously, {n_simultaneous:,} may be the best."
@@ -275,15 +278,25 @@ def _describe_histories(board: Leaderboard) -> list[JsonObject]:
     return curves
 
 
+def _in_years(times: AnyArray) -> Array:
+    """Dates as years with the fraction of the year that has passed, such as 2019.5."""
+    years = times.astype("datetime64[Y]")
+    start, end = in_days(years), in_days(years + 1)
+    return years.astype(np.int64) + 1970 + (in_days(times) - start) / (end - start)
+
+
 def _describe_history(item: object, history: RatingHistory, *, has_intervals: bool) -> JsonObject:
     """One curve; dates are years with decimals."""
     is_date = history.times.dtype.kind == "M"
     x = history.times
-    if is_date:  # the year, with a fraction, from days since 1970
-        x = 1970 + in_days(history.times) / DAYS_PER_YEAR
+    dates = None
+    if is_date:
+        x = _in_years(history.times)
+        dates = [str(date) for date in history.times.astype("datetime64[D]")]
     curve: JsonObject = {
         "label": as_text(item),
         "isDate": is_date,
+        "dates": dates,
         "x": short_numbers(x, DIGITS),
         "mean": short_numbers(history.rating, DIGITS),
     }
@@ -291,6 +304,16 @@ def _describe_history(item: object, history: RatingHistory, *, has_intervals: bo
         curve["low"] = short_numbers(history.low, DIGITS)
         curve["high"] = short_numbers(history.high, DIGITS)
     return curve
+
+
+def _has_sides(board: Leaderboard) -> bool:
+    """Whether the order of the sides has a meaning.
+
+    If the first side never lost, it is the winner: a table of winners and losers has no sides, and
+    a bias of its judges toward one of them cannot be estimated.
+    """
+    comparisons = board.comparisons
+    return comparisons is None or bool((comparisons.outcome < 0).any())
 
 
 def _are_wins_ties_and_losses(board: Leaderboard) -> bool:

@@ -15,7 +15,7 @@ function outcomeFormat(board) {
           ? `${sign(value)}${Math.round(50 * value) + 0}`.replace("-", "−")
           : points(value),
       text: (value) => `${points(value)}%`,
-      difference: (value) => `${value > 0 ? "+" : ""}${formatFixed(50 * value, 1)}`,
+      difference: (value) => `${sign(value)}${points(value - 1)}`,
       largest: 1,
     };
   }
@@ -69,7 +69,7 @@ function drawMatrix() {
 
 function matrixCount(board, shown) {
   const total = board.rows.item.length;
-  if (shown === total) return `All ${formatNumber(total)} items`;
+  if (shown === total) return total === 2 ? "Both items" : `All ${formatNumber(total)} items`;
   const limit = board.nMatrix < total ? `; this page has results of the first ${board.nMatrix}` : "";
   return `The first ${formatNumber(shown)} of ${formatNumber(total)} items${limit}`;
 }
@@ -111,7 +111,7 @@ function describePair(cell) {
   const observed = format.text(results.observed);
   const expected = format.text(results.expected);
   const text = board.areVerdicts
-    ? `: won ${observed} of ${comparisons}, ${expected} expected.`
+    ? `: ${observed} in ${comparisons}, ${expected} expected.`
     : `: mean outcome ${observed} in ${comparisons}, ${expected} expected.`;
   line.replaceChildren(names[0], " against ", names[1], text);
 }
@@ -205,10 +205,10 @@ function drawSurprises(board) {
 }
 
 function surpriseText({ surprises, nPairs, minSurprise }) {
-  const unit = `A surprise of 1 is the typical deviation from the expected result, adjusted for the number of comparisons.`;
+  const unit = `A surprise of 1 is the typical (root mean square) deviation from the expected result, adjusted for the number of comparisons.`;
   const nShown = surprises.first.length;
   if (!nShown) {
-    return `None of the ${count(nPairs, "pair")} deviates by ${minSurprise} or more typical deviations. ${unit}`;
+    return `None of ${count(nPairs, "pair")} has a surprise of ${minSurprise} or more. ${unit}`;
   }
-  return `${count(nShown, "pair")} of ${formatNumber(nPairs)} with a surprise of ${minSurprise} or more. ${unit} Among many pairs, a few such surprises occur by chance.`;
+  return `${formatNumber(nShown)} of ${count(nPairs, "pair")} ${nShown === 1 ? "has" : "have"} a surprise of ${minSurprise} or more. ${unit} Among many pairs, a few such surprises occur by chance.`;
 }

@@ -6,13 +6,20 @@ const state = { board: 0, matrix: 0 };
 const chosen = () => data.boards[state.board];
 const isPhone = window.matchMedia("(max-width: 40rem)");
 
+// One note as a paragraph, several as a list.
+function noteBox(notes) {
+  if (notes.length < 2) return notes.map((note) => html("p", { class: "note", dir: "auto" }, note));
+  return [html("ul", { class: "note" }, ...notes.map((note) => html("li", { dir: "auto" }, note)))];
+}
+
 const percent = (confidence) => `${Number((100 * confidence).toPrecision(6))}%`;
 const span = (low, high, format) => (low === null ? "–" : `${format(low)} … ${format(high)}`);
 
-// The same number of decimals for all ratings, chosen by their range.
+// The same number of decimals for all ratings, chosen by their range; by the intervals if all
+// ratings are equal.
 function ratingFormat(rows) {
-  const [least, most] = extent(rows.rating);
-  const width = most - least;
+  const rangeOf = (values) => extent(values)[1] - extent(values)[0];
+  const width = rangeOf(rows.rating) || rangeOf([...(rows.low ?? []), ...(rows.high ?? [])]);
   if (!(width > 0) || width < 1e-6 || width >= 1e9) return (value) => formatNumber(value, 4);
   const decimals = Math.max(2 - Math.floor(Math.log10(width)), 0);
   return (value) => formatFixed(value, decimals);
@@ -127,6 +134,13 @@ function rankPicture(rows, i, width) {
   return canvas(width, 14, `ranks ${rankRange(rows, i)} of ${last}`, ...parts);
 }
 
+// What the second line of the cells contains, below the title of the column.
+function addSecondLines(table) {
+  table.columns.forEach(({ secondLine }, k) => {
+    if (secondLine) table.table.tHead.rows[0].cells[k].append(html("small", {}, secondLine));
+  });
+}
+
 function drawAxes(table) {
   table.columns.forEach((column, k) => {
     if (!column.axis) return;
@@ -143,12 +157,13 @@ const COMPARISON_WORDS = {
   item: "Item",
   items: "items",
   comparisons: "Comparisons",
+  record: "won/tied/lost",
   thin: "few data: fewer than 5 comparisons, or only one kind of outcome",
 };
 const wordsOf = (board) => board.words ?? COMPARISON_WORDS;
 
 const unitTitle = (board) =>
-  ({ margin: "Rating", score: "Rating", logit: "Logits", elo: "Elo points" })[board.scale];
+  ({ margin: "Margin", score: "Rating", logit: "Log odds", elo: "Elo points" })[board.scale];
 
 function ratingColumns(board) {
   const { rows } = board;
@@ -171,7 +186,7 @@ function ratingColumns(board) {
       cell: (i) => itemName(board, thin, i),
     },
     pictureColumn(
-      board.hasIntervals ? "Rating and interval" : "Rating drawn",
+      board.hasIntervals ? "Rating and interval" : "Rating",
       frameOf(ratingRange(rows), ratingWidth()),
       ...["rating", "low", "high"].map(at),
       format,
@@ -188,6 +203,7 @@ function ratingColumns(board) {
       },
       {
         title: unitTitle(board),
+        secondLine: `${percent(board.confidence)} interval`,
         value: at("rating"),
         cell: (i) => twoLines(format(rows.rating[i]), span(rows.low[i], rows.high[i], format)),
       },
@@ -196,13 +212,15 @@ function ratingColumns(board) {
   if (rows.holds) {
     columns.push({ title: "To flip", value: at("holds"), cell: (i) => rows.holdsText[i] ?? "–" });
   }
-  const record = (i) => (board.hasOutcomes === false ? "" : recordOf(rows, i));
+  const hasRecord = board.hasOutcomes !== false;
+  const record = (i) => (hasRecord ? recordOf(rows, i) : "");
   columns.push({
     title: wordsOf(board).comparisons,
+    secondLine: hasRecord ? wordsOf(board).record : null,
     value: at("n"),
     cell: (i) => twoLines(formatNumber(rows.n[i]), record(i)),
   });
-  if (board.nComponents > 1) columns.push(number("Part", "component", formatNumber, rising));
+  if (board.nComponents > 1) columns.push(number("Component", "component", formatNumber, rising));
   return columns;
 }
 
@@ -228,10 +246,11 @@ function itemName({ rows, words }, thin, i) {
   return html("span", {}, ...parts);
 }
 
-const rankRange = (rows, i, kind = "rank") =>
-  rows.best_rank[i] === null
-    ? "–"
-    : `${formatNumber(rows[`best_${kind}`][i])}–${formatNumber(rows[`worst_${kind}`][i])}`;
+function rankRange(rows, i, kind = "rank") {
+  if (rows.best_rank[i] === null) return "–";
+  const [best, worst] = [rows[`best_${kind}`][i], rows[`worst_${kind}`][i]];
+  return best === worst ? formatNumber(best) : `${formatNumber(best)}–${formatNumber(worst)}`;
+}
 
 const recordOf = (rows, i) =>
   ["wins", "ties", "losses"].map((name) => formatNumber(rows[name][i])).join("/");
@@ -250,6 +269,7 @@ function drawRatings() {
     noun: wordsOf(board).items,
   });
   drawAxes(table);
+  addSecondLines(table);
   byId("rating-legend").replaceChildren(...ratingLegend(board));
   table.setRows(board.rows.item.map((_, i) => i));
   byId("save-csv").onclick = () => saveTable(board);

@@ -7,7 +7,7 @@ import numpy as np
 from rankwise.formatting import Json, JsonObject
 from rankwise.leaderboard import TaskLeaderboard
 from rankwise.leaderboard.render_scores import board_footnotes
-from rankwise.pages.board.board_rows import describe_rows, isolated_name
+from rankwise.pages.board.board_rows import as_sentences, describe_rows, isolated_name
 from rankwise.pages.page import assemble
 from rankwise.pages.page_values import as_text, short_numbers
 
@@ -35,14 +35,15 @@ def describe_score_board(board: TaskLeaderboard) -> JsonObject:
     """Describe a board for the page's JSON; models are in the order of the board."""
     n_notes = len(board.notes)
     facts = board_footnotes(board)[n_notes:]  # without the notes, with which they begin
-    (n_effective,) = short_numbers([board.effective_tasks], 3)
+    names = [*board.items, *board.table.tasks.tolist(), *board.unit_labels]
+    (n_effective,) = short_numbers([board.effective_tasks], 2)
     return {
         "label": "",
         "words": WORDS,
         "scale": "score",
         "headline": score_headline(board),
-        "notes": [as_text(f"{note}.", 1000) for note in board.notes],
-        "facts": [as_text(fact, 1000) for fact in facts],
+        "notes": [as_text(note, 1000) for note in as_sentences(board.notes, names)],
+        "facts": [as_text(fact, 1000) for fact in as_sentences(facts)],
         "confidence": board.confidence,
         "hasIntervals": True,
         "hasOutcomes": False,
@@ -60,7 +61,7 @@ def describe_score_board(board: TaskLeaderboard) -> JsonObject:
 
 
 def score_headline(board: TaskLeaderboard) -> str:
-    """Say in one sentence which models are tied with the first."""
+    """Say in one sentence which models may be the best."""
     # component 1 is the largest
     ranked = [row for row in board.rows if row.component == 1 and row.rank is not None]
     if not ranked:
@@ -71,14 +72,14 @@ def score_headline(board: TaskLeaderboard) -> str:
     if len(ranked) == 1:
         return f"Only {first} has enough tasks for a rank."
     if len(possible_best) == 1:
-        return f"{first} is significantly better than every other ranked model ({confidence})."
+        return f"{first} is significantly better than each other ranked model ({confidence})."
     names = ", ".join(isolated_name(name) for name in possible_best[:MAX_NAMES])
     n_more = len(possible_best) - MAX_NAMES
     if n_more > 0:
         names += f" and {n_more:,} more"
     return (
-        f"{len(possible_best):,} of {len(ranked):,} ranked models are tied for the first place "
-        f"({confidence}): {names}."
+        f"{len(possible_best):,} of {len(ranked):,} ranked models may be the best: {names}. This "
+        f"holds with {confidence} confidence for each model."
     )
 
 
@@ -116,10 +117,11 @@ def _explain_task_columns(board: TaskLeaderboard) -> str:
         unit = "family of tasks"
     equal_share = 100 / board.design.n_units
     return (
-        f"Share is how much of the squared errors of all differences a {unit} causes: an equal "
-        f"share is {equal_share:.2g}%. Spread is the standard deviation of the "
-        "scores. Agreement is the rank correlation with the ratings without it. Reversed pairs are "
-        "pairs of ranked models whose order changes without it."
+        f"The share of a {unit} is the percentage of the squared errors of all differences that "
+        f"it causes; equal shares would be {equal_share:.2g}%. Spread is the standard deviation "
+        "of the scores. Agreement is the rank correlation of the scores with the ratings that are "
+        f"computed without the {unit}. Reversed pairs are pairs of ranked models whose order "
+        "changes without it."
     )
 
 
@@ -149,7 +151,6 @@ def _describe_missing_scores(board: TaskLeaderboard) -> JsonObject:
     facts["missingTasks"] = [as_text(task) for task in board.table.tasks[tasks].tolist()]
     facts["missingLead"] = (
         "One row for each model, in the order of the board; one column for each task, by "
-        "family if there are families, otherwise the most complete first. A model that lacks a "
-        "whole kind of task is compared on the others."
+        "family if there are families, otherwise the most complete first."
     )
     return facts

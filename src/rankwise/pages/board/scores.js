@@ -1,22 +1,20 @@
-// A board of scores over tasks: its words, the tasks that decide, and a map of missing scores.
+// A board of scores over tasks: its texts, the tasks that decide, and a map of missing scores.
 
 const TASK_ROWS = 15;
-const LARGEST_NAME = 26; // characters beside the map
+const LARGEST_NAME = 26; // characters at the left of the map
 
 function drawWords(board) {
   byId("subtitle").textContent =
     `${count(board.rows.item.length, "model")} on ${count(board.nTasks, "task")}`;
   byId("headline").textContent = board.headline;
-  byId("notes").replaceChildren(
-    ...board.notes.map((note) => html("p", { class: "note", dir: "auto" }, note)),
-  );
+  byId("notes").replaceChildren(...noteBox(board.notes));
   byId("facts").replaceChildren(...board.facts.map((fact) => html("li", {}, fact)));
   byId("cards").replaceChildren(...cardsOf(board));
   byId("single-intervals").textContent =
-    `Do not expect all intervals to be right: each is for one model, and ${percent(1 - board.confidence)} of them miss.`;
+    `Do not expect all intervals to be right: each is for one model, and about ${percent(1 - board.confidence)} of them are expected to miss the true value.`;
   byId("sample-advice").textContent = board.isFixed
     ? "Do not generalize to other tasks: the intervals are for these tasks only."
-    : "Do not read the intervals as the noise of one more run: they include the choice of the tasks.";
+    : "Do not read the intervals as the variation between runs: they include the choice of the tasks.";
 }
 
 function card(title, value, hint) {
@@ -29,6 +27,10 @@ function card(title, value, hint) {
   );
 }
 
+function effectiveText({ nEffective }) {
+  return nEffective === null ? "" : `effective number: ${formatNumber(nEffective, 2)}`;
+}
+
 function cardsOf(board) {
   const { rows } = board;
   const isFirst = (rank, i) => rank === 1 && rows.component[i] === 1;
@@ -37,8 +39,8 @@ function cardsOf(board) {
   const nRanked = rows.rank.filter((rank) => rank !== null).length;
   const cards = [
     card("Models", formatNumber(rows.item.length), `${formatNumber(nRanked)} ranked`),
-    card("Tied with the first", formatNumber(nTied), `${formatNumber(nAtOnce)} for all models at once, itself included`),
-    card(board.unit, formatNumber(board.nUnits), `effectively ${formatNumber(board.nEffective)}`),
+    card("May be the best", formatNumber(nTied), `${formatNumber(nAtOnce)} with ${percent(board.confidence)} confidence for all models at once`),
+    card(board.unit, formatNumber(board.nUnits), effectiveText(board)),
   ];
   if (board.missingShare > 0) {
     const nMissing = formatNumber(board.nMissing);

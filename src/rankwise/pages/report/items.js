@@ -23,12 +23,23 @@ function itemColumns() {
       ? [number("Possible ranks", "rankLow", { isAscending: true, cell: possibleRanks })]
       : []),
     name,
-    number("Score", "scores"),
+    number("Score", "scores", { cell: (i) => scoreFormat(chosenItems())(chosenItems().scores[i]) }),
     number("True rank", "true", { isAscending: true }),
     number("True score", "y"),
     number("Better below", "betterBelow"),
     number("Worse above", "worseAbove"),
   ];
+}
+
+// The same number of decimals for all scores of a group, chosen by their range.
+function scoreFormat(items) {
+  if (!items.scoreFormat) {
+    const [low, high] = extent(items.scores);
+    const decimals = Math.max(2 - Math.floor(Math.log10(high - low)), 0);
+    const isUsual = high > low && decimals < 9 && Math.max(Math.abs(low), Math.abs(high)) < 1e9;
+    items.scoreFormat = (value) => (isUsual ? formatFixed(value, decimals) : formatNumber(value, 4));
+  }
+  return items.scoreFormat;
 }
 
 // The rank interval of an item.

@@ -149,7 +149,7 @@ def _interval_text(result: MetricResult, confidence: float) -> str:
         if 1 < n_defined < FEW_GROUPS:
             caveat = f", a rough estimate from {n_defined} groups"
         interval = f"{number_text(result.low)} to {number_text(result.high)}"
-        return f"{100 * confidence:g}%: {interval}{caveat}"
+        return f"{100 * confidence:g}% interval: {interval}{caveat}"
     if n_defined == 0:
         return "undefined in all groups"
     if n_defined > 1:
@@ -209,4 +209,7 @@ def _text_of_undefined_groups(result: MetricResult) -> str:
     if not result.n_undefined:
         return ""
     n_groups = count(len(result.values), "group")
-    return f"; undefined in {result.n_undefined:,} of {n_groups}: it requires {result.metric.needs}"
+    # The card is for readers of a page, who know the target as the true score
+    needs = result.metric.needs.removesuffix(" (and positive weights)")
+    needs = needs.replace("different y", "different true scores").replace("y > 0", "true score > 0")
+    return f"; undefined in {result.n_undefined:,} of {n_groups}: it requires {needs}"

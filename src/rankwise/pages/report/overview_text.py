@@ -51,9 +51,9 @@ def headline(scored: ScoredItems, baselines: list[Baseline]) -> str:
     wrong = share_text(n_wrong_pairs, n_pairs)
     if n_tied_pairs:
         tied = share_text(n_tied_pairs, n_pairs)
-        incorrect = f", {wrong} in the wrong one, and {tied} are tied"
+        incorrect = f", {wrong} in the wrong order, and {tied} have equal scores"
     else:
-        incorrect = f" and {wrong} in the wrong one"
+        incorrect = f" and {wrong} in the wrong order"
     leakage_question = ""
     if n_wrong_pairs + n_tied_pairs == 0 and n_pairs >= MANY_PAIRS:
         leakage_question = _ask_for_leakage(scored, baselines)
@@ -92,7 +92,7 @@ def interval_hint(results: list[MetricResult], scored: ScoredItems, confidence: 
             text += " The interval is for other items of this list (DeLong)."
         return text
     averages = [dict(result.metric.options).get("average") for result in results]
-    weighting = ": each group counts the same, whereas each pair does in the sentence above"
+    weighting = ", which have equal weights; in the sentence above, pairs have equal weights"
     if "pairs" in averages:  # a metric weights groups by their pairs, as the sentence above does
         weighting = ""
     if scored.compared_items is not None:
@@ -102,8 +102,8 @@ def interval_hint(results: list[MetricResult], scored: ScoredItems, confidence: 
             "intervals allow for comparisons that share items."
         )
     return (
-        f"The values are means over groups{weighting}. The {100 * confidence:g}% intervals cover "
-        "the mean over many more groups of this kind."
+        f"The values are means over groups{weighting}. The {100 * confidence:g}% intervals are for "
+        "the mean over all groups of this kind, not only over these."
     )
 
 

@@ -141,7 +141,7 @@ function setUpFeatures() {
     featureColumn(features.names),
     bar("Weight", features.weights, formatLike(features.weights)),
     ...(features.errors ? [bar("Standard error", features.errors, formatLike(features.weights))] : []),
-    bar("Effect inside groups", features.effects, formatLike(features.effects)),
+    bar("Effect within groups", features.effects, formatLike(features.effects)),
     bar("Share of variance", features.shares, percent),
   ];
   const options = { more: byId("more-features"), step: ITEM_ROWS };
@@ -241,7 +241,7 @@ function setUpSearch() {
     curves: search.curves,
     isLog: search.isLog,
     hasBest: true,
-    title: isAlpha ? "α, the weight of the regularizer" : "number of steps",
+    title: isAlpha ? "α, the strength of the regularization" : "number of steps",
     best,
     yTitle: `${search.metric}, ${search.greater ? "higher" : "lower"} is better`,
     label: `${search.metric} for each ${name}, ${best.text}`,
@@ -256,14 +256,14 @@ function searchText(search, name) {
   const sentences = [
     `Each candidate was evaluated on items that it was not trained on (${search.heldOut}).`,
     ...standardErrorText(search),
-    `The best, ${valueText(name, search.best.x)}, has ${formatNumber(search.best.y, 4)}; the best of many candidates is biased upward.`,
+    `The best, ${valueText(name, search.best.x)}, has ${search.metric} ${formatNumber(search.best.y)}. The value of the best candidate is biased ${search.greater ? "upward" : "downward"}, because it was selected.`,
   ];
   if (search.isFlat) {
     sentences.push(
       `The choice of ${name} hardly matters: all candidates of its curve are within one standard error of the best.`,
     );
   } else if (isAtEdge(search)) {
-    sentences.push("It is the last candidate of the grid, so better ones may lie beyond.");
+    sentences.push("It is at the end of the grid, so better values may lie beyond.");
   }
   const nShown = search.curves.length;
   if (search.total > nShown) {
@@ -274,7 +274,7 @@ function searchText(search, name) {
 
 function standardErrorText({ nUnits, unit }) {
   if (nUnits <= 1) return [];
-  const caveat = unit === "folds" ? ", a rough one because folds share training data" : "";
+  const caveat = unit === "folds" ? ", which is approximate because folds share training data" : "";
   return [`The band is one standard error over ${formatNumber(nUnits)} ${unit}${caveat}.`];
 }
 

@@ -193,7 +193,7 @@ def _metric_card(metric: Metric, ranking: SurvivalRanking, confidence: float) ->
     mean, low, high = metric.interval(metric.by_group(ranking), confidence)
     interval = "no interval"
     if not np.isnan(low):
-        interval = f"{100 * confidence:g}%: {number_text(low)} to {number_text(high)}"
+        interval = f"{100 * confidence:g}% interval: {number_text(low)} to {number_text(high)}"
     units = "by leaving out items"
     if ranking.graph.n_groups > 1:
         units = "mean over groups"
