@@ -650,7 +650,7 @@ def test_small_and_empty_data(n, groups):
     rng = np.random.default_rng(0)
     X, y = np.ones((n, 2)), rng.normal(size=n)
     if n < 30:
-        with pytest.raises(ValueError, match="no member could be held out: a fold leaves"):
+        with pytest.raises(ValueError, match="evaluated on held-out data: a fold leaves"):
             AutoRanker().fit(X, y, groups)
         return
     for items in (X, rng.normal(size=(n, 2))):

@@ -191,7 +191,7 @@ def test_bases_that_cannot_be_are_refused(data, options, message):
 def test_points_have_no_values_in_a_precomputed_kernel(data):
     X, y, groups, _ = data
     K = rbf_kernel(X)
-    with pytest.raises(ValueError, match="no kernel values to them; give row numbers"):
+    with pytest.raises(ValueError, match="has no kernel values; pass row numbers"):
         RankRLS(kernel="precomputed", basis=K[:3]).fit(K, y, groups)
     with pytest.raises(ValueError, match="square matrix"):
         RankRLS(kernel="precomputed", basis=[0, 1]).fit(K[:, :9], y, groups)

@@ -157,7 +157,7 @@ def test_groups_that_may_go_on_are_left_out_row_by_row_and_others_must_be_whole(
         closed.held_out(X[:1], y[:1], groups[:1], [0.1])
     with pytest.raises(ValueError, match="group 9 has 60 rows in this batch, but 0"):
         closed.held_out(X, y, np.full(60, 9), [0.1])
-    with pytest.raises(ValueError, match="one list, and none can be left out"):
+    with pytest.raises(ValueError, match="without groups all rows are one list"):
         SufficientStatistics().add(X, y).held_out(X, y, None, [0.1])
     alone = np.zeros(60, int)
     with pytest.raises(ValueError, match="without group 0 there is no pair"):

@@ -200,7 +200,9 @@ def _find_covariates(finder: _ColumnFinder, options: PairColumns) -> dict[str, A
             continue
         columns_of_sides = list(column)
         if len(columns_of_sides) > 2:
-            raise ValueError(f"covariates has {column!r}; a pair is one column for each side.")
+            raise ValueError(
+                f"covariates has {column!r}; expected two columns in a tuple, one for each side."
+            )
         positions = finder.positions(columns_of_sides, "covariates")
         if len(positions) == 2:
             first, second = positions

@@ -388,8 +388,8 @@ def _check_common_queries(runs: dict[str, ByQuery], judgments: ByQuery) -> None:
     for name, run in runs.items():
         if not run.keys() & judgments.keys():
             raise ValueError(
-                f"run {name!r} and the qrels have no query in common: the run begins with "
-                f"{next(iter(run))!r}, the qrels with {next(iter(judgments))!r}."
+                f"run {name!r} and the qrels have no query in common: the first query of the run "
+                f"is {next(iter(run))!r}, that of the qrels {next(iter(judgments))!r}."
             )
 
 
