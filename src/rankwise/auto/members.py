@@ -134,7 +134,7 @@ def requested_members(members: Any, data: TrainingData) -> dict[str, Any]:
             ranker = request
         if not (hasattr(ranker, "fit") and hasattr(ranker, "predict")):
             raise ValueError(
-                f"members contains {ranker!r:.80}; expected a name, or a ranker with fit and predict."
+                f"members has {ranker!r:.80}; expected names, or rankers with fit and predict."
             )
         selected[_unused_name(name, selected)] = ranker
     return selected

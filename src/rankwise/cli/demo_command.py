@@ -28,7 +28,7 @@ METRICS = ["ndcg@10", "disagreement", "tau"]
     metavar="FOLDER",
     type=FILE,
     default="rankwise-demo",
-    help="Folder of the files that are written.",
+    help="Folder to write to.",
 )
 def demo(output: Path) -> None:
     """Make data, train, compare four rankers, and write a report."""

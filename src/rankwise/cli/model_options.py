@@ -151,7 +151,7 @@ def _check_parameters(
     for name in names:
         if name not in parameters_of_model:
             raise ValueError(
-                f"the model {options.model} has no parameter {name}"
+                f"--model {options.model} has no parameter {name}"
                 f"{suggestion(name, list(parameters_of_model))} It has "
                 f"{', '.join(parameters_of_model)}."
             )

@@ -101,7 +101,7 @@ class RateOptions(TypedDict):
     metavar="FILE",
     type=FILE,
     section=OUTPUT,
-    help="Also write a page with pictures (HTML).",
+    help="Also write an HTML page with charts.",
 )
 @output_option
 @json_option
@@ -251,7 +251,7 @@ def _is_before(data: PairData, until: str) -> Mask:
     (end,) = as_times([until], 1)
     is_before: Mask = data.times < end
     if not is_before.any():
-        raise ValueError(f"--until {until}: there is no earlier comparison.")
+        raise ValueError(f"--until {until}: no comparison is earlier; pass a later date or number.")
     return is_before
 
 
@@ -271,7 +271,9 @@ def _make_boards(
 
     if until is None:
         if evaluate:
-            raise ValueError("--backtest evaluates the board on later comparisons; pass --until.")
+            raise ValueError(
+                "--backtest evaluates the board on the comparisons from --until on; pass --until."
+            )
         return _rate(data, options), None
     is_before = _is_before(data, until)
     backtest_table = None

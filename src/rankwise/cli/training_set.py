@@ -271,7 +271,7 @@ class TrainingSet:
     def _true_scores(self) -> Array:
         """The true scores of the items."""
         if isinstance(self.y, PairGraph):
-            raise TypeError("comparisons have no scores of items.")
+            raise TypeError("comparisons have no scores of single items.")
         if isinstance(self.y, SurvivalGraph):
             return self.y.time
         return self.y
