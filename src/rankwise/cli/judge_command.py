@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 from contextlib import closing
 from pathlib import Path
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from rankwise.judge.item_set import ItemSet
     from rankwise.judge.storage import AnswerStore
     from rankwise.judge.web_app import Address
+
+LARGEST_PORT = 65535
 
 
 @click.command(
@@ -104,6 +108,8 @@ def judge(
     if database is None:
         database = Path(f"{str(items).rstrip('/')}.judged.db")
     terminal.check_files([items, database], output)
+    if not items.exists():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(items))
     if output is not None and not database.exists():
         raise ValueError(f"there are no answers yet: {database} does not exist.")
     shown_columns = []
@@ -117,11 +123,17 @@ def judge(
         use_features=not no_features,
         is_blind=blind,
     )
-    with closing(AnswerStore(database, item_set.items, accept_changes=accept_changes)) as store:
-        if output is not None:
+    if output is not None:
+        with closing(AnswerStore(database, item_set.items, accept_changes=accept_changes)) as store:
             terminal.write_text(output, store.csv())
-            return
-        address = Address(host, port, token)
+        return
+    if not 0 <= port <= LARGEST_PORT:
+        raise ValueError(f"--port {port}: expected a number from 0 to {LARGEST_PORT}.")
+    address = Address(host, port, token)  # before the database, which a bad address must not create
+    with (
+        closing(address.socket),
+        closing(AnswerStore(database, item_set.items, accept_changes=accept_changes)) as store,
+    ):
         session = JudgingSession(
             item_set,
             store,
