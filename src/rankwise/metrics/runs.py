@@ -343,7 +343,7 @@ def _check_options(unjudged: str, missing_queries: str, confidence: float) -> No
     check_option("missing_queries", missing_queries, MISSING_QUERIES)
     check_option("unjudged", unjudged, UNJUDGED)
     if unjudged == "bounds" and missing_queries == "skip":
-        raise ValueError("unjudged='bounds' counts missing queries as 0; omit missing_queries.")
+        raise ValueError("unjudged='bounds' counts missing queries as 0; omit missing_queries=.")
     if not 0.0 < confidence < 1.0:
         raise ValueError(f"confidence={confidence!r}; expected a number between 0 and 1.")
 
