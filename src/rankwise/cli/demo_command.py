@@ -38,6 +38,8 @@ def demo(output: Path) -> None:
     from rankwise.persistence import save
     from rankwise.report import report
 
+    if output.exists() and not output.is_dir():
+        raise ValueError(f"--output {output} is a file; name a folder.")
     output.mkdir(parents=True, exist_ok=True)
     train: Any
     test: Any

@@ -11,6 +11,8 @@ from rankwise.cli import terminal
 from rankwise.cli.command import FILE, Command, option
 from rankwise.cli.shared_options import model_argument, output_option
 
+FORMATS = ("json", "solr", "opensearch", "elasticsearch", "onnx")
+
 
 @click.command(cls=Command, examples=["rankwise export model.rw model.onnx"])
 @model_argument
@@ -35,9 +37,12 @@ def export(model: Path, file: Path | None, to: str | None, name: str, output: Pa
     """
     from rankwise.cli.trained_model import open_model
     from rankwise.persistence import export_linear, export_onnx
+    from rankwise.validation import check_option
 
     if file is not None and output is not None:
         raise ValueError(f"FILE is {file} and --output is {output}; pass one of them.")
+    if to is not None:
+        check_option("--to", to, FORMATS)
     output = file or output
     is_onnx = to == "onnx" or (to is None and str(output).lower().endswith(".onnx"))
     terminal.check_files([model], output)

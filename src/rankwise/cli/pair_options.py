@@ -76,14 +76,14 @@ def pair_options(*, is_advanced: bool) -> Decorator:
             metavar="COLUMN",
             section=COMPARISONS,
             is_advanced=is_advanced,
-            help="Column of the item that won; default: winner.",
+            help="Column of winners; default: winner.",
         ),
         option(
             "--loser",
             metavar="COLUMN",
             section=COMPARISONS,
             is_advanced=is_advanced,
-            help="Column of the item that lost; default: loser.",
+            help="Column of losers; default: loser.",
         ),
         option(
             "--sides",
@@ -97,7 +97,7 @@ def pair_options(*, is_advanced: bool) -> Decorator:
             metavar="COLUMN",
             section=COMPARISONS,
             is_advanced=is_advanced,
-            help="Column of outcomes, with --sides: first, a, 1, an item, tie, …",
+            help="Outcomes, with --sides: first, a, 1, an item, tie, …",
         ),
         option(
             "--scores",
@@ -111,7 +111,7 @@ def pair_options(*, is_advanced: bool) -> Decorator:
             metavar="COLUMN",
             section=COMPARISONS,
             is_advanced=is_advanced,
-            help="Column of judges; all comparisons of a judge are held out together.",
+            help="Column of judges; each judge is held out as a whole.",
         ),
         option(
             "--map",

@@ -84,6 +84,8 @@ def predict(
 
     terminal.check_files([model, data], output)
     _check_options(table, column, rank, intervals, best_set)
+    if not 0 < confidence < 1:
+        raise ValueError(f"--confidence {confidence:g}: expected a number between 0 and 1.")
     ranker = open_model(model)
     file = DataFile(data, table, target_needed=False)
     items = file.read_for(ranker)

@@ -125,6 +125,8 @@ def rank(
     from rankwise.datasets.comparisons import open_comparisons, pairs_from_table
 
     terminal.check_files([pairs, comparisons.item_features, *comparisons.prior], output, page)
+    if output is not None:
+        format_of(output)  # refuses unknown suffixes
     file = open_comparisons(pairs, comparisons.delimiter, header=not comparisons.no_header)
     scores = find_scores(file, pair_columns, comparisons, tasks)
     if scores is not None:
@@ -248,7 +250,13 @@ def _is_before(data: PairData, until: str) -> Mask:
 
     if data.times is None:
         raise ValueError("--until needs --time, the column of dates or numbers.")
-    (end,) = as_times([until], 1)
+    try:
+        (end,) = as_times([until], 1)
+    except ValueError:
+        raise ValueError(
+            f"--until {until}: expected a date such as 2019-01-31, or a number, as in the column "
+            "of --time."
+        ) from None
     is_before: Mask = data.times < end
     if not is_before.any():
         raise ValueError(f"--until {until}: no comparison is earlier; pass a later date or number.")

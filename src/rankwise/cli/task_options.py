@@ -41,7 +41,7 @@ task_options = option_group(
         metavar="COLUMNS",
         multiple=True,
         section=SCORES,
-        help="Column of scores; or, with one model per row, one column for each task.",
+        help="Column of scores, or one column for each task.",
     ),
     option(
         "--seed",
