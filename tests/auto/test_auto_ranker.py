@@ -719,7 +719,7 @@ def test_weights_of_items_reach_members_stack_and_metric(data):
 
 @pytest.mark.parametrize("limit", [-1, "5", float("nan"), True])
 def test_a_time_limit_that_is_none_is_refused(data, limit):
-    with pytest.raises(ValueError, match="expected seconds"):
+    with pytest.raises(ValueError, match="expected a non-negative number of seconds"):
         AutoRanker(time_limit=limit).fit(*data)
 
 

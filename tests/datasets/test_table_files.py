@@ -532,7 +532,7 @@ def test_scores_are_written_one_a_line(tmp_path):
 @pytest.mark.parametrize(
     "content, line, words",
     [
-        ("1\n\n2\n", 2, "got ''.*one finite number a line"),
+        ("1\n\n2\n", 2, "got ''.*one finite number per line"),
         ("1\n2 3\n", 2, "got '2 3'"),
         ("score\n1\n", 1, "got 'score'"),
         ("1\nnan\n", 2, "got 'nan'"),

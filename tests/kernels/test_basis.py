@@ -179,7 +179,7 @@ def test_training_never_holds_all_features_of_the_basis(data, monkeypatch):
         ({"basis": np.ones((2, 3)), "n_basis": 4}, "n_basis=4 but basis has 2 points"),
         ({"basis": np.empty((0, 3))}, "0 sample"),
         ({"basis": [[0.0, 1.0, np.nan]]}, "basis contains NaN"),
-        ({"basis": np.ones(3)}, "row numbers, or an array of points"),
+        ({"basis": np.ones(3)}, "row numbers or, for rankers that accept points"),
     ],
 )
 def test_bases_that_cannot_be_are_refused(data, options, message):

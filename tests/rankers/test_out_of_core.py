@@ -335,7 +335,7 @@ def test_other_bytes_and_labels_are_refused():
         with pytest.raises(ValueError, match=r"do not contain rankwise\.SufficientStatistics"):
             SufficientStatistics.from_bytes(data)
     sums = SufficientStatistics().add(X, y, [(0, group) for group in groups.tolist()])
-    with pytest.raises(ValueError, match="numbers and text only"):
+    with pytest.raises(ValueError, match="only numbers and text"):
         sums.to_bytes()
     for labels in (groups.astype(str), groups.astype(float), None):
         sums = SufficientStatistics().add(X, y, labels)

@@ -302,7 +302,7 @@ BAD = [
     ({"views": [View([0]), View([9])]}, "index 9"),
     ({"views": [View([0]), View([4])]}, r"view 1\) are constant inside groups"),
     ({"views": THREE, "search": "pairs"}, "search='pairs' needs two views, but there are 3"),
-    ({"views": 3, "search": "shared"}, "3 views that take the same item need the same dictionary"),
+    ({"views": 3, "search": "shared"}, "3 views that share an item need the same dictionary"),
     ({"views": 3, "dictionary": 2}, "views=3, but the dictionary has 2"),
     ({"views": TWO, "dictionary": "features"}, "use kernel='linear' without n_basis"),
     ({"views": [View(kernel="precomputed"), View()]}, "needs the square matrix"),

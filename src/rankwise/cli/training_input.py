@@ -74,9 +74,9 @@ def _refuse_ties_only(training: TrainingSet) -> None:
     is_scored = isinstance(training.y, np.ndarray) and training.data.weight is None
     if n_pairs == 0 and is_scored:
         raise ValueError(
-            f"{training.path}: there is nothing to learn: no group has two items with a score. Name "
-            "another column of groups with --group, or rank all items as one list with --group "
-            "none."
+            f"{training.path}: there is nothing to learn: no group has two items with a score. "
+            "Name another column of groups with --group, or rank all items as one list with "
+            "--group none."
         )
     if n_pairs == 0 or training.summary.tied_pairs < n_pairs:
         return

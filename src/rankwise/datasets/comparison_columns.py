@@ -145,7 +145,7 @@ def _find_columns_of_sides(
     assert sides is not None
     items = finder.positions(sides, "sides")
     if len(set(items)) < 2:
-        raise ValueError(f"sides is {sides!r}; pass the names of two different columns.")
+        raise ValueError(f"sides={sides!r}; expected the names of two different columns.")
     result_columns: dict[str, Any] = {}
     scores = options.get("scores")
     wins = options.get("wins")
