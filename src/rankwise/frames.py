@@ -106,7 +106,7 @@ def _wrap(values: object) -> Frame | Column | None:
     if package in PACKAGES_WITHOUT_FRAMES:
         return None
     if type(values).__name__ == "LazyFrame":
-        raise TypeError("the frame is a lazy LazyFrame; pass frame.collect().")
+        raise TypeError("a LazyFrame was passed; pass frame.collect().")
     if package == "pyarrow":
         pyarrow = import_module("pyarrow")
         if isinstance(values, pyarrow.Array):

@@ -650,7 +650,7 @@ def test_small_and_empty_data(n, groups):
     rng = np.random.default_rng(0)
     X, y = np.ones((n, 2)), rng.normal(size=n)
     if n < 30:
-        with pytest.raises(ValueError, match="no member could be held out: a fold leaves"):
+        with pytest.raises(ValueError, match="evaluated on held-out data: a fold leaves"):
             AutoRanker().fit(X, y, groups)
         return
     for items in (X, rng.normal(size=(n, 2))):
@@ -719,7 +719,7 @@ def test_weights_of_items_reach_members_stack_and_metric(data):
 
 @pytest.mark.parametrize("limit", [-1, "5", float("nan"), True])
 def test_a_time_limit_that_is_none_is_refused(data, limit):
-    with pytest.raises(ValueError, match="expected seconds"):
+    with pytest.raises(ValueError, match="expected a non-negative number of seconds"):
         AutoRanker(time_limit=limit).fit(*data)
 
 

@@ -386,7 +386,7 @@ def test_columns_of_text_are_named_but_not_thousands_of_them(columns, told):
 
 
 def test_lazy_frames_and_columns_of_one_name_are_refused():
-    with pytest.raises(TypeError, match=r"lazy LazyFrame; pass frame.collect\(\)"):
+    with pytest.raises(TypeError, match=r"LazyFrame was passed; pass frame.collect\(\)"):
         RankRLS().fit(frame("polars").lazy(), Y)
     for twice in (pd.DataFrame(X, columns=list("abab")), pa.table(list(X.T), names=list("abab"))):
         with pytest.raises(ValueError, match="columns of the same name"):

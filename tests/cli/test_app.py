@@ -393,7 +393,7 @@ def test_comparison_is_that_of_the_library(tmp_path, letor, problem):
     expected = compare(values, greater_is_better=True, test="randomization")
     assert f"% tau\n{expected.to_text('latex')}" in succeed(*by_mean, "--format", "latex").stdout
     assert "; paired randomization test" in succeed(*by_mean).stdout
-    assert "--format='tex' is unknown; did you mean 'text'" in fail(*by_mean, "--format", "tex")
+    assert "--format tex is unknown; did you mean 'text'" in fail(*by_mean, "--format", "tex")
     assert "baseline" in fail("compare", letor, *files, "--baseline", "three")
     assert "two" in fail("compare", letor, files[0])
 

@@ -72,8 +72,8 @@ def test_what_cannot_be_a_graph_is_one_message_and_no_file(tmp_path):
 
 def test_odd_options_are_refused_before_the_model_is_read(table_model, tmp_path):
     out = tmp_path / "model.onnx"
-    assert "two files to write" in fail("export", table_model, out, "-o", out)
-    assert "name a file, such as model.onnx" in fail("export", table_model, "--to", "onnx")
+    assert "pass one of them" in fail("export", table_model, out, "-o", out)
+    assert "pass --output, such as model.onnx" in fail("export", table_model, "--to", "onnx")
     assert not out.exists()
 
 

@@ -117,7 +117,7 @@ def test_files_and_page_are_written(tables):
     ("arguments", "message"),
     [
         (["wide.csv", "--score", "t0"], "--task as well"),
-        (["long.csv", "--item", "model", "--score", "kind"], "has the text 'a0' in row 0"),
+        (["long.csv", "--item", "model", "--score", "kind"], "column 'kind' has 'a0', expected"),
         (["long.csv", "--task", "tsk"], "did you mean 'task'"),
         (["long.csv", "--task", "task", "--weight", "kind"], "--task-weight"),
         (["folds.csv"], "has 3 scores for the task"),

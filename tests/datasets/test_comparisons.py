@@ -270,7 +270,7 @@ def test_names_that_are_not_there_are_explained():
         PairGraph(["Ann"], ["Eve"], items=["Ann", "Bob"])
     with pytest.raises(ValueError, match="a name twice"):
         PairGraph(["Ann"], ["Bob"], items=["Ann", "Ann"])
-    with pytest.raises(ValueError, match="2 items, but n_items is 5"):
+    with pytest.raises(ValueError, match="2 names, but n_items is 5"):
         PairGraph(["Ann"], ["Bob"], n_items=5)
 
 

@@ -110,7 +110,7 @@ def test_an_item_may_have_the_name_of_its_own_side_only(tmp_path):
 def test_bad_sides(tmp_path):
     path = save(tmp_path / "a.csv", BATTLES)
     for sides in ("model_a", ("model_a",), ("model_a", 0)):
-        with pytest.raises(ValueError, match=r"sides is .*two"):
+        with pytest.raises(ValueError, match=r"sides=.*two"):
             read_pairs(path, sides=sides)
     with pytest.raises(TableFormatError, match="no column 'gone' for the sides"):
         read_pairs(path, sides=("model_a", "gone"))

@@ -118,7 +118,7 @@ def test_a_comma_among_points_is_no_decimal_mark(tmp_path):
     path = save(tmp_path / "a", "y;x;z\n1;0.5;1,5\n2;1.5;2,5\n")
     with pytest.raises(TableFormatError, match=r"a:2: .*column 'z', is '1,5'"):
         read_ranking(path)
-    with pytest.raises(ValueError, match="decimal is 'x'; pass"):
+    with pytest.raises(ValueError, match="decimal='x'; pass"):
         read_ranking(path, decimal="x")
 
 

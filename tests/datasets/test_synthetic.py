@@ -113,7 +113,7 @@ def test_random_state():
         ({"n_queries": 0}, "n_queries=0"),
         ({"n_documents": (5, 3)}, "n_documents=3; expected a whole number from 5"),
         ({"n_documents": (1, 2, 3)}, r"n_documents=\(1, 2, 3\)"),
-        ({"n_informative": 11}, "n_informative=11; there are 10"),
+        ({"n_informative": 11}, "n_informative=11; expected at most 10"),
         ({"n_levels": 1}, "n_levels=1"),
         ({"noise": np.nan}, "noise=nan"),
         ({"offset": np.inf}, "offset=inf"),

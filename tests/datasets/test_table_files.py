@@ -288,7 +288,7 @@ def test_the_delimiter_splits_the_header_and_the_first_row_alike(tmp_path):
 @pytest.mark.parametrize("delimiter", ["", ",,", "a", "\n", 7])
 def test_delimiters_that_cannot_be(tmp_path, delimiter):
     path = save(tmp_path / "a.csv", HOTELS)
-    with pytest.raises(ValueError, match=r"delimiter is .*one character"):
+    with pytest.raises(ValueError, match=r"delimiter=.*one character"):
         read_ranking(path, delimiter=delimiter)
 
 
@@ -495,7 +495,7 @@ def test_what_is_not_clear_has_to_be_said(tmp_path):
     refused(read_ranking, save(path, HOTELS), None, "expected parquet", format="parquet")
     refused(read_ranking, save(path, LETOR), 2, "only column is", format="csv")
     refused(read_ranking, save(path, b"PAR1"), None, "parquet, expected csv", format="csv")
-    with pytest.raises(ValueError, match="format is 'excel'; pass one of auto, letor"):
+    with pytest.raises(ValueError, match="format='excel'; pass one of auto, letor"):
         read_ranking(path, format="excel")
 
 
@@ -532,7 +532,7 @@ def test_scores_are_written_one_a_line(tmp_path):
 @pytest.mark.parametrize(
     "content, line, words",
     [
-        ("1\n\n2\n", 2, "got ''.*one finite number a line"),
+        ("1\n\n2\n", 2, "got ''.*one finite number per line"),
         ("1\n2 3\n", 2, "got '2 3'"),
         ("score\n1\n", 1, "got 'score'"),
         ("1\nnan\n", 2, "got 'nan'"),

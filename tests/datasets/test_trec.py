@@ -234,7 +234,7 @@ def test_what_is_no_run_is_refused_with_its_line(tmp_path, text, line, message):
     [
         ((["a b"], ["d"], [1.0]), "'a b' has spaces"),
         ((["a"], [""], [1.0]), "has spaces"),
-        ((["a"], ["d", "e"], [1.0]), "2 names, but 1 numbers"),
+        ((["a"], ["d", "e"], [1.0]), "2 names but 1 numbers"),
         ((["a"], ["d"], [np.nan]), "finite"),
     ],
 )

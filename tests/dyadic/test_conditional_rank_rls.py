@@ -95,7 +95,7 @@ def test_weights_are_copies_of_rows(table, rng, kind):
         found = model.fit(rows, columns, scores, 0.5 * weight).predict(rows)
         truth = model.fit(rows[copies], columns, scores[copies]).predict(rows)
         assert relative_error(count_from_mean(found), count_from_mean(truth)) < 1e-8
-    with pytest.raises(ValueError, match="ranked='rows': only rows that are lists have weights"):
+    with pytest.raises(ValueError, match="ranked='rows' does not support sample_weight"):
         ConditionalRankRLS(ranked="rows").fit(rows, columns, Y, weight)
 
 

@@ -179,7 +179,7 @@ def test_training_never_holds_all_features_of_the_basis(data, monkeypatch):
         ({"basis": np.ones((2, 3)), "n_basis": 4}, "n_basis=4 but basis has 2 points"),
         ({"basis": np.empty((0, 3))}, "0 sample"),
         ({"basis": [[0.0, 1.0, np.nan]]}, "basis contains NaN"),
-        ({"basis": np.ones(3)}, "row numbers, or an array of points"),
+        ({"basis": np.ones(3)}, "row numbers or, for rankers that accept points"),
     ],
 )
 def test_bases_that_cannot_be_are_refused(data, options, message):
@@ -191,7 +191,7 @@ def test_bases_that_cannot_be_are_refused(data, options, message):
 def test_points_have_no_values_in_a_precomputed_kernel(data):
     X, y, groups, _ = data
     K = rbf_kernel(X)
-    with pytest.raises(ValueError, match="no kernel values to them; give row numbers"):
+    with pytest.raises(ValueError, match="has no kernel values; pass row numbers"):
         RankRLS(kernel="precomputed", basis=K[:3]).fit(K, y, groups)
     with pytest.raises(ValueError, match="square matrix"):
         RankRLS(kernel="precomputed", basis=[0, 1]).fit(K[:, :9], y, groups)

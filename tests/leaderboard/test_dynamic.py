@@ -179,7 +179,7 @@ def test_what_does_not_go_with_time_is_refused():
     board = rate(table, scales=SCALES, **IN_CONTEXT)
     with pytest.raises(ValueError, match="'moon'; the levels of the board are 'home', 'sea'"):
         board.at(context="moon")
-    with pytest.raises(ValueError, match="times of the board are like"):
+    with pytest.raises(ValueError, match="format of the board's times, such as"):
         board.at("2001-01-01")
     with pytest.raises(ValueError, match="without time="):
         rate(table, **COLUMNS).at(3)

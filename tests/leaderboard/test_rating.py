@@ -76,7 +76,7 @@ def test_conjugate_gradients_and_dense_solve_agree(monkeypatch):
 def test_conjugate_gradients_that_do_not_end_are_noticed(monkeypatch):
     monkeypatch.setattr(rating_system, "DENSE_LIMIT", 5)
     monkeypatch.setattr(comparison_design, "MAX_ITERATIONS", 2)
-    with pytest.warns(UserWarning, match="before the ratings were exact"):
+    with pytest.warns(UserWarning, match="the ratings did not converge"):
         rate(random_games(n_items=10), alpha=1e-4, intervals=False)
 
 
@@ -422,7 +422,7 @@ def test_what_is_wrong_with_one_group_is_said_of_that_group():
         ({"confidence": 95}, "confidence=95; expected a number between 0 and 1"),
         ({"clusters": ["a", "b"]}, r"clusters has shape \(2,\), but there are 3 comparisons"),
         ({"clusters": ["a"] * 3}, "all comparisons are in one cluster, a"),
-        ({"features": np.ones((2, 4))}, "features has 2 rows, but the comparisons are of 3 items"),
+        ({"features": np.ones((2, 4))}, "features has 2 rows, but the comparisons have 3 items"),
         ({"features": [[1.0], [np.nan], [2.0]]}, "contains NaN"),
         ({"features": np.ones((3, 4))}, "the features of the two items are equal"),
     ],

@@ -203,7 +203,7 @@ def test_bad_nuisance_is_named():
         with pytest.raises(ValueError, match=word):
             RankRLS().fit(X, y, groups, nuisance=nuisance)
     for model in (RankSVM(), RankSVMCV()):
-        with pytest.raises(ValueError, match="takes no nuisance"):
+        with pytest.raises(ValueError, match="does not support nuisance"):
             model.fit(X, y, groups, nuisance=Z)
     with pytest.raises(ValueError, match="beta=0 and one output"):
         RankRLS(beta=0.5).fit(X, y, groups, nuisance=Z)

@@ -157,7 +157,7 @@ def test_groups_that_may_go_on_are_left_out_row_by_row_and_others_must_be_whole(
         closed.held_out(X[:1], y[:1], groups[:1], [0.1])
     with pytest.raises(ValueError, match="group 9 has 60 rows in this batch, but 0"):
         closed.held_out(X, y, np.full(60, 9), [0.1])
-    with pytest.raises(ValueError, match="one list, and none can be left out"):
+    with pytest.raises(ValueError, match="without groups all rows are one list"):
         SufficientStatistics().add(X, y).held_out(X, y, None, [0.1])
     alone = np.zeros(60, int)
     with pytest.raises(ValueError, match="without group 0 there is no pair"):
@@ -335,7 +335,7 @@ def test_other_bytes_and_labels_are_refused():
         with pytest.raises(ValueError, match=r"do not contain rankwise\.SufficientStatistics"):
             SufficientStatistics.from_bytes(data)
     sums = SufficientStatistics().add(X, y, [(0, group) for group in groups.tolist()])
-    with pytest.raises(ValueError, match="numbers and text only"):
+    with pytest.raises(ValueError, match="only numbers and text"):
         sums.to_bytes()
     for labels in (groups.astype(str), groups.astype(float), None):
         sums = SufficientStatistics().add(X, y, labels)

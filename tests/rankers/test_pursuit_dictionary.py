@@ -245,7 +245,7 @@ def test_a_view_brings_its_own_dictionary(data):
     assert set(model.basis_indices_[0]) <= {1, 4, 7, 10}
     scores = linear_kernel(X_new, X[model.basis_indices_[1]]) @ model.dual_coef_[1]
     np.testing.assert_allclose(model.predict_views(X_new)[:, 1], scores)
-    with pytest.raises(ValueError, match="need the same dictionary, and theirs differ"):
+    with pytest.raises(ValueError, match="need the same dictionary, but their"):
         clone(model).set_params(search="shared").fit(X, y, groups)
 
 
@@ -301,8 +301,8 @@ BAD = [
     ({"views": [View([]), View()]}, "a view has no columns"),
     ({"views": [View([0]), View([9])]}, "index 9"),
     ({"views": [View([0]), View([4])]}, r"view 1\) are constant inside groups"),
-    ({"views": THREE, "search": "pairs"}, "search='pairs' is for two views, and there are 3"),
-    ({"views": 3, "search": "shared"}, "3 views that take the same item need the same dictionary"),
+    ({"views": THREE, "search": "pairs"}, "search='pairs' needs two views, but there are 3"),
+    ({"views": 3, "search": "shared"}, "3 views that share an item need the same dictionary"),
     ({"views": 3, "dictionary": 2}, "views=3, but the dictionary has 2"),
     ({"views": TWO, "dictionary": "features"}, "use kernel='linear' without n_basis"),
     ({"views": [View(kernel="precomputed"), View()]}, "needs the square matrix"),

@@ -605,7 +605,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
                 warn_user(f"the member {result.name!r} is left out: {result.reason}.")
         if not evaluated:
             reasons = [result.reason for result in results if isinstance(result, Skipped)]
-            raise ValueError(f"no member could be held out: {reasons[0]}.")
+            raise ValueError(f"no member could be evaluated on held-out data: {reasons[0]}.")
         return evaluated
 
     def _store(

@@ -43,7 +43,10 @@ def check_comparison_arguments(
             "scoring='disagreement' or None."
         )
     if combine != "stack":
-        raise ValueError(f"combine={combine!r}: members for comparisons are always stacked.")
+        raise ValueError(
+            f"combine={combine!r} is for scored items; members for comparisons are always stacked, "
+            "so omit combine."
+        )
 
 
 class PairsOfRows(NamedTuple):

@@ -89,7 +89,7 @@ def requested_comparison_members(
     for name in names:
         if not isinstance(name, str):
             raise ValueError(
-                f"members has {name!r:.80}; members for comparisons are names of the menu: "
+                f"members contains {name!r:.80}; for comparisons expected names among: "
                 + ", ".join(menu)
             )
         check_option("members", name, ("default", *menu))

@@ -15,7 +15,9 @@ def check_time_limit(limit: Any) -> None:
         return
     is_number = isinstance(limit, numbers.Real) and not isinstance(limit, bool)
     if not is_number or not limit >= 0:
-        raise ValueError(f"time_limit={limit!r}; expected seconds, 0 or more, or None.")
+        raise ValueError(
+            f"time_limit={limit!r}; expected a non-negative number of seconds, or None."
+        )
 
 
 def seed_from(random_state: Any) -> int:

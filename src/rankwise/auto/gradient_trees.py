@@ -44,7 +44,7 @@ def start_gradient_trees(
 ) -> GradientTrees:
     """Trees of LightGBM if it is installed, otherwise of scikit-learn."""
     if len(X) < 2 * LEAF_ROWS:
-        raise ValueError(f"trees need {2 * LEAF_ROWS} rows, and there are {len(X)}")
+        raise ValueError(f"trees need at least {2 * LEAF_ROWS} rows, but there are {len(X)}")
     if lightgbm_or_none() is None:
         return ScikitLearnTrees(X, derivatives)
     return LightGBMTrees(X, derivatives, categorical)

@@ -32,7 +32,7 @@ def evaluate_later_groups(ranker: Any, X: Any, target: TrainingTarget, time: Arr
     """
     if isinstance(target, Preferences):
         raise ValueError(
-            "time says when items were seen, but y is a preference graph; pass scores and groups."
+            "time needs scores and groups, but y is a preference graph; omit time, or pass scores."
         )
     *earlier_blocks, later_rows = time_series_blocks(time, target.groups)
     earlier_rows = np.sort(np.concatenate(earlier_blocks))

@@ -98,7 +98,7 @@ def fit_any(estimator: Any, data: TrainingData) -> Any:
     if isinstance(final_estimator(estimator), RankerMixin):
         return clone(estimator).fit(data.X, _target_with_groups(data))
     if not data.has_scores:
-        raise ValueError("it learns from scores, and y is a graph of preferences")
+        raise ValueError("it needs scores, but y is a preference graph")
     group_of_item = data.graph.groups
     rows_by_group = np.argsort(group_of_item, kind="stable")
     arguments = _fit_arguments(estimator, data, rows_by_group)
@@ -122,7 +122,7 @@ def _fit_arguments(estimator: Any, data: TrainingData, rows: Indices) -> dict[st
     if weight is not None:
         has_weights_of_groups = group_argument in ("qid", "group_id")  # as in XGBoost
         if "sample_weight" not in parameters or has_weights_of_groups:
-            raise ValueError("it takes no weights of items")
+            raise ValueError("it does not support sample_weight")
         arguments["sample_weight"] = weight[rows]
     return arguments
 

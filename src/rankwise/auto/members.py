@@ -133,7 +133,9 @@ def requested_members(members: Any, data: TrainingData) -> dict[str, Any]:
             name = type(request).__name__
             ranker = request
         if not (hasattr(ranker, "fit") and hasattr(ranker, "predict")):
-            raise ValueError(f"members has {ranker!r:.80}, which has no fit and predict.")
+            raise ValueError(
+                f"members has {ranker!r:.80}; expected names, or rankers with fit and predict."
+            )
         selected[_unused_name(name, selected)] = ranker
     return selected
 

@@ -67,7 +67,7 @@ def evaluate_item_trees(problem: ComparisonProblem) -> EvaluatedPairMember:
     """Boosted trees of single items: gradients of the comparisons are summed at the items."""
     cells = problem.cells
     if cells is None:
-        raise ValueError("trees need dense items")
+        raise ValueError("trees need dense features")
     start_trees = partial(start_item_trees, cells.all, categorical=cells.categorical)
 
     # trees of a fold are fitted to the part that the covariates do not explain

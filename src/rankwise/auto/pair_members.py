@@ -36,7 +36,7 @@ def evaluate_joint(problem: ComparisonProblem) -> EvaluatedPairMember:
     """Hinges of items, clipped gaps of numbers and pairs of categories in one linear model."""
     cells = problem.cells
     if cells is None:
-        raise ValueError("gaps need dense items")
+        raise ValueError("feature differences need dense features")
 
     # columns of a comparison: gaps, which are differences of the numbers of both items up to some
     # limit, and indicators of the pair of their categories
@@ -94,7 +94,7 @@ def evaluate_pair_trees(problem: ComparisonProblem) -> EvaluatedPairMember:
     """Boosted trees of the columns of both items and their gaps."""
     cells = problem.cells
     if cells is None:
-        raise ValueError("trees need dense items")
+        raise ValueError("trees need dense features")
     trees_of_folds = []
     held_out_rows = []
     for fold in problem.hold_out.folds:

@@ -173,9 +173,9 @@ def _data_of_graph(views: dict[str, Any], graph: PreferenceGraph) -> TrainingDat
         weight_of_component = np.bincount(graph.components, graph.degrees)
         if weight_of_component.max() > weight_of_component.sum() / 2:
             raise ValueError(
-                "most of these preferences are connected with each other, so no items can be held "
-                "out. RankRLSCV holds out single preferences, and folds of items with survival "
-                "times."
+                "most of the preferences form one connected graph, so items cannot be held out; "
+                "use RankRLSCV, which holds out single preferences, or folds of items with "
+                "survival times."
             )
     group_codes = None
     if graph.has_relevance and graph.n_groups > 1:

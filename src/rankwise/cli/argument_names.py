@@ -21,10 +21,12 @@ SAME_NAME = (  # argument a_b is option --a-b
     "cluster",
     "confidence",
     "context",
+    "correction",
     "covariates",
     "database",
     "decimal",
     "delimiter",
+    "difference",
     "family",
     "features",
     "goal",
@@ -71,12 +73,13 @@ SAME_NAME = (  # argument a_b is option --a-b
     "task_weight",
     "team_separator",
     "team_weights",
+    "test",
     "tie",
-    "ties",
     "time",
     "time_limit",
     "token",
     "top",
+    "unjudged",
     "unlisted",
     "until",
     "weight",
@@ -106,9 +109,16 @@ RANK_OPTIONS = OPTIONS | {  # `rank` has other options for these arguments
     "features": "--item-features",
     "group": "--board-per",
     "groups": "--board-per",
+    "id": "--item",
     "model": "--rating-model",
     "order": "--sort-by",
     "scale": "--rating-scale",
+    "ties": "--ties",
+}
+OPTIONS_OF_COMMAND = {
+    "cv": OPTIONS | {"cv": "--leave"},
+    "export": OPTIONS | {"format": "--to"},
+    "rank": RANK_OPTIONS,
 }
 SPECIAL_VALUES = {  # (argument, value) and its option
     ("gain", "linear"): '--metric "ndcg(gain=linear)@10"',
@@ -130,6 +140,7 @@ PARAMETERS = (  # of estimators
     "nu",
     "search",
     "solver",
+    "ties",
     "tol",
 )
 
@@ -141,6 +152,7 @@ _ARGUMENT = re.compile(
     r"|(?<![\w/.='\"-])(?<!\w\()(?<!--set )(?P<name>[a-z][a-z_0-9]*)="
     rf"(?:{_COLUMN}|(?P<value>{_VALUE}))?"
 )
+_OPTION = re.compile(r"(?<!\S)(?P<option>--[a-z-]+)='(?P<value>[^']*)'")  # of --model='svm'
 _SUBJECT = re.compile(r"^[a-z_]+(?=: got )")  # of "alpha: got -1.0"
 _PYTHON_SENTENCE = re.compile(r"(?:(?<=\.) |^)[^.]*(?:make_target\(|len\(X\))[^.]*\.(?= |$)")
 
@@ -153,7 +165,7 @@ def with_options(message: str, command: str = "") -> str:
     message : str
         The message.
     command : str, default=""
-        Name of the command; `rank` has other options for some arguments.
+        Name of the command; `cv`, `export` and `rank` have other options for some arguments.
 
     Returns
     -------
@@ -171,7 +183,7 @@ def with_options(message: str, command: str = "") -> str:
     >>> with_options("use scale='logit'", "rank")
     'use --rating-scale logit'
     """
-    option_of_argument = RANK_OPTIONS if command == "rank" else OPTIONS
+    option_of_argument = OPTIONS_OF_COMMAND.get(command, OPTIONS)
 
     def replace_subject(subject: re.Match[str]) -> str:
         """Replace "alpha" in "alpha: got -1.0"."""
@@ -185,21 +197,24 @@ def with_options(message: str, command: str = "") -> str:
         value = _shell_value(argument["column"] or argument["value"] or "")
         return _option_with_value(name, value, option_of_argument) or argument[0]
 
+    def replace_value(option: re.Match[str]) -> str:
+        """Replace an option with a Python value, such as ``--model='svm'``."""
+        return f"{option['option']} {_shell_value(option['value'])}"
+
     # Drop sentences about Python, unless there are no others. Then replace an argument at the start
     # ("alpha: got −1") and arguments with values ("levels=('bad', 'good')").
     message_for_command = _PYTHON_SENTENCE.sub("", message).strip() or message
     with_subject = _SUBJECT.sub(replace_subject, message_for_command)
-    return _ARGUMENT.sub(replace_argument, with_subject)
+    with_options = _ARGUMENT.sub(replace_argument, with_subject)
+    return _OPTION.sub(replace_value, with_options)
 
 
 def _option_with_value(name: str, value: str, option_of_argument: Mapping[str, str]) -> str:
     """The option that sets an argument to a value; empty if there is none."""
     if (name, value) in SPECIAL_VALUES:
         return SPECIAL_VALUES[name, value]
-    if name in PARAMETERS:
-        return f"--set {name}={value or 'VALUE'}"
     if name not in option_of_argument:
-        return ""
+        return f"--set {name}={value or 'VALUE'}" if name in PARAMETERS else ""
     option = option_of_argument[name]
     if value in ("", "True"):
         return option

@@ -120,7 +120,7 @@ def session_parameters() -> list[click.Parameter]:
             ["-q", "--quiet"],
             is_flag=True,
             is_advanced=True,
-            help="Suppress notes and progress, and the summary of train.",
+            help="Suppress notes, progress and the summary of train.",
         ),
         Option(
             ["--debug"], is_flag=True, is_advanced=True, help="Show the traceback of a failure."

@@ -49,7 +49,7 @@ SHORT_COLUMN_NAMES = {"groups to flip": "to flip", "significant (Holm)": "signif
     ],
 )
 @click.argument("paths", metavar="DATA RANKER...", nargs=-1, required=True, type=FILE)
-@option("--baseline", metavar="NAME", help="Compare the other rankers with this one only.")
+@option("--baseline", metavar="NAME", help="Compare the other rankers only with this one.")
 @option(
     "--test",
     metavar="NAME",
@@ -227,7 +227,7 @@ def _note_concordances(y: Array, scores: dict[str, Array], options: CompareOptio
         terminal.note(
             f"concordance of {name_a} − {name_b}: {result.difference:+.4f} "
             f"({100 * options.confidence:g}% interval {interval}, p = {result.pvalue:.2g}), by "
-            "leaving out items in turn"
+            "the jackknife over items"
         )
 
 

@@ -46,7 +46,7 @@ PREPARED = "features scaled and imputed from all rows, without the scores"
     "--leave",
     metavar="UNIT",
     default="auto",
-    help="What is held out: group, pair (of items), a number of folds, judge or edge.",
+    help="Unit that is held out: group, pair (of items), a number of folds, judge or edge.",
 )
 @metric_option
 @output_option
@@ -74,7 +74,7 @@ def cv(
 ) -> None:
     """Cross-validate a model: evaluate each candidate on held-out data.
 
-    The first --metric selects the best candidate. -o writes its held-out scores, one a line, and
+    The first --metric selects the best candidate. -o writes its held-out scores, one per line, and
     nan for items without a true score.
     """
     from rankwise.cli.model_options import make_model
@@ -85,7 +85,10 @@ def cv(
     if leave == "pair" and output is not None:
         raise ValueError(NO_ITEM_SCORES.format("--leave pair"))
     if model.model == "auto":
-        raise ValueError("the model auto evaluates itself: rankwise train prints its score.")
+        raise ValueError(
+            "--model auto has its own evaluation; run rankwise train, which prints the held-out "
+            "score."
+        )
     selecting_metric = metric[0] if metric else None
     estimator = make_model(model, selecting_metric, search=True)
     file = open_data(data, table, items, pair_columns, weight=weight)

@@ -28,7 +28,7 @@ METRICS = ["ndcg@10", "disagreement", "tau"]
     metavar="FOLDER",
     type=FILE,
     default="rankwise-demo",
-    help="Folder of the files that are written.",
+    help="Folder to write to.",
 )
 def demo(output: Path) -> None:
     """Make data, train, compare four rankers, and write a report."""
@@ -38,6 +38,8 @@ def demo(output: Path) -> None:
     from rankwise.persistence import save
     from rankwise.report import report
 
+    if output.exists() and not output.is_dir():
+        raise ValueError(f"--output {output} is a file; name a folder.")
     output.mkdir(parents=True, exist_ok=True)
     train: Any
     test: Any

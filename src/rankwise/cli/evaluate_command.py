@@ -69,9 +69,9 @@ def evaluate(
 ) -> None:
     """Evaluate a model, or a file of scores, on items or comparisons; or TREC runs on qrels.
 
-    MODEL is a model, or a file with one score a line. DATA has the items with their true scores, or
-    comparisons of the items of --items. With --qrels all files are TREC runs, and the metrics have
-    the conventions of trec_eval.
+    MODEL is a model, or a file with one score per line. DATA has the items with their true scores,
+    or comparisons of the items of --items. With --qrels all files are TREC runs, and the metrics
+    have the conventions of trec_eval.
     """
     from rankwise.cli.item_scores import open_ranker, overlap_note, score_items
     from rankwise.cli.model_options import metrics_for

@@ -11,6 +11,8 @@ from rankwise.cli import terminal
 from rankwise.cli.command import FILE, Command, option
 from rankwise.cli.shared_options import model_argument, output_option
 
+FORMATS = ("json", "solr", "opensearch", "elasticsearch", "onnx")
+
 
 @click.command(cls=Command, examples=["rankwise export model.rw model.onnx"])
 @model_argument
@@ -18,13 +20,13 @@ from rankwise.cli.shared_options import model_argument, output_option
 @option(
     "--to",
     metavar="json|solr|opensearch|elasticsearch|onnx",
-    help="Format; onnx is for most models, the other formats for linear models.",
+    help="Format; most models support onnx, only linear models the others.",
 )
 @option(
     "--name",
     metavar="NAME",
     default="rankwise",
-    help="Name of the model in the other program; not for onnx.",
+    help="Name of the model in the target program; not for onnx.",
 )
 @output_option
 def export(model: Path, file: Path | None, to: str | None, name: str, output: Path | None) -> None:
@@ -35,9 +37,12 @@ def export(model: Path, file: Path | None, to: str | None, name: str, output: Pa
     """
     from rankwise.cli.trained_model import open_model
     from rankwise.persistence import export_linear, export_onnx
+    from rankwise.validation import check_option
 
     if file is not None and output is not None:
-        raise ValueError(f"two files to write, {file} and {output}; name one.")
+        raise ValueError(f"FILE is {file} and --output is {output}; pass one of them.")
+    if to is not None:
+        check_option("--to", to, FORMATS)
     output = file or output
     is_onnx = to == "onnx" or (to is None and str(output).lower().endswith(".onnx"))
     terminal.check_files([model], output)
@@ -45,7 +50,10 @@ def export(model: Path, file: Path | None, to: str | None, name: str, output: Pa
     feature_names = ranker.features or None
     if is_onnx:
         if output is None:
-            raise ValueError("ONNX files are binary; name a file, such as model.onnx, or - .")
+            raise ValueError(
+                "ONNX files are binary; pass --output, such as model.onnx, or - for standard "
+                "output."
+            )
         export_onnx(ranker.model, output, feature_names=feature_names)
         return
     document = export_linear(

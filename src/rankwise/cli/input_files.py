@@ -12,6 +12,7 @@ from rankwise.cli import terminal
 from rankwise.cli.shared_options import TableOptions, split_names
 from rankwise.datasets import RankingData, read_ranking
 from rankwise.datasets.file_formats import Format
+from rankwise.datasets.files import import_arrow
 from rankwise.datasets.open_tables import open_unless_letor
 from rankwise.datasets.overlap import share_seen
 from rankwise.datasets.ranking_reader import COLUMN_ARGUMENTS, read_letor_items
@@ -21,10 +22,25 @@ from rankwise.frames import frame_matrix
 from rankwise.model_selection.scorer import needs_groups
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from rankwise.cli.trained_model import TrainedModel
 
 NO_COLUMN = "none"  # value of --target and --group
 SHOWN_NAMES = 8  # names of columns in a line of a summary
+
+
+def nested_cells_as_text(X: Any) -> Any:
+    """Replace the lists and records of a table by their text, which can be hashed."""
+    if not hasattr(X, "column_names"):  # a matrix
+        return X
+    arrow = import_arrow()
+    for position, name in enumerate(X.column_names):
+        column = X.column(position)
+        if arrow.types.is_nested(column.type):
+            texts = [None if cell is None else str(cell) for cell in column.to_pylist()]
+            X = X.set_column(position, name, arrow.array(texts, arrow.string()))
+    return X
 
 
 class ReadingOptions(TypedDict, total=False):
@@ -290,7 +306,8 @@ class DataFile:
         rows_with_score = np.flatnonzero(~np.isnan(data.y))
         scored = data.take(rows_with_score)
         y = data.y[rows_with_score]
-        return share_seen(training_fingerprint, scored.X, y, scored.groups)
+        X = nested_cells_as_text(scored.X)
+        return share_seen(training_fingerprint, X, y, scored.groups)
 
     def _columns_of_fingerprint(self, trained: TrainedModel) -> list[str]:
         """All columns of the training data if the file has them, else the features."""
@@ -338,3 +355,26 @@ class DataFile:
         if not table.target_order():
             arguments["levels"] = notes.levels
         return arguments
+
+
+def refuse_types_without_use(file: DataFile, frame: pa.Table) -> None:
+    """Refuse columns of Parquet and JSON files that a model cannot learn from or predict with."""
+    types = import_arrow().types
+    for name, column_type in zip(frame.column_names, frame.schema.types, strict=True):
+        is_record = types.is_struct(column_type) or types.is_map(column_type)
+        is_bytes = types.is_binary(column_type) and not _is_text_in_utf8(frame.column(name))
+        if is_record or is_bytes or types.is_duration(column_type):
+            raise ValueError(
+                f"{file.path}: column {name} has the type {column_type}; convert it to numbers or "
+                "text, or leave it out with --ignore."
+            )
+
+
+def _is_text_in_utf8(column: pa.ChunkedArray) -> bool:
+    """Whether a column of bytes has text, as in Parquet files without logical types."""
+    arrow = import_arrow()
+    try:
+        column.cast(arrow.string())
+    except arrow.ArrowInvalid:
+        return False
+    return True

@@ -22,7 +22,7 @@ from rankwise.groups import encode_groups
 
 @dataclass
 class ScoreFile:
-    """A file with one score a line, of any program."""
+    """A file with one score per line, of any program."""
 
     path: Path
 
@@ -81,7 +81,7 @@ def _read_scores_of_items(score_file: ScoreFile, file: DataFile, items: RankingD
     if len(scores) != n_rows:
         raise ValueError(
             f"{score_file.path} has {len(scores)} scores, but {file.path} has {n_rows} items; "
-            "one score a line is needed, in the order of the items."
+            "one score per line is needed, in the order of the items."
         )
     if items.rows is not None:  # some rows were dropped
         scores = scores[items.rows]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 from contextlib import closing
 from pathlib import Path
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from rankwise.judge.item_set import ItemSet
     from rankwise.judge.storage import AnswerStore
     from rankwise.judge.web_app import Address
+
+LARGEST_PORT = 65535
 
 
 @click.command(
@@ -36,7 +40,7 @@ if TYPE_CHECKING:
 @option(
     "--image",
     metavar="COLUMN",
-    help="Column of the file names of pictures, relative to the folder of ITEMS.",
+    help="Column of picture files, relative to the folder of ITEMS.",
 )
 @option("--markdown", is_flag=True, help="Render text as Markdown.")
 @option(
@@ -58,7 +62,7 @@ if TYPE_CHECKING:
     help="0.0.0.0 admits other computers; they need the token.",
 )
 @option("--port", metavar="N", type=int, default=8765, help="Port of the page; 0: any free port.")
-@option("--token", metavar="WORD", help="Access token; generated if needed.")
+@option("--token", metavar="WORD", help="Access token; default: generated when needed.")
 @option("--open", "open_browser", is_flag=True, help="Open the page in a browser.")
 @option("--accept-changes", is_flag=True, help="Continue although the items have changed.")
 @option("--random-state", metavar="N", type=int, help="Seed of sides and ties.")
@@ -86,9 +90,10 @@ def judge(
 ) -> None:
     """Ask people which of two items is better, on a local page.
 
-    ITEMS is a table with one item a row, a text file (.txt) with one item a line, or a folder of
-    pictures or texts. Each answer is saved before the next question. Stop with Ctrl-C and run the
-    same command to continue. -o writes the answers as CSV for "rankwise rank" and starts no page.
+    ITEMS is a table with one item per row, a text file (.txt) with one item per line, or a folder
+    of pictures or texts. Each answer is saved before the next question. Stop with Ctrl-C and run
+    the same command to continue. -o writes the answers as CSV for "rankwise rank" and starts no
+    page.
     """
     try:
         from rankwise.judge.item_set import read_items
@@ -103,6 +108,8 @@ def judge(
     if database is None:
         database = Path(f"{str(items).rstrip('/')}.judged.db")
     terminal.check_files([items, database], output)
+    if not items.exists():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(items))
     if output is not None and not database.exists():
         raise ValueError(f"there are no answers yet: {database} does not exist.")
     shown_columns = []
@@ -116,11 +123,17 @@ def judge(
         use_features=not no_features,
         is_blind=blind,
     )
-    with closing(AnswerStore(database, item_set.items, accept_changes=accept_changes)) as store:
-        if output is not None:
+    if output is not None:
+        with closing(AnswerStore(database, item_set.items, accept_changes=accept_changes)) as store:
             terminal.write_text(output, store.csv())
-            return
-        address = Address(host, port, token)
+        return
+    if not 0 <= port <= LARGEST_PORT:
+        raise ValueError(f"--port {port}: expected a number from 0 to {LARGEST_PORT}.")
+    address = Address(host, port, token)  # before the database, which a bad address must not create
+    with (
+        closing(address.socket),
+        closing(AnswerStore(database, item_set.items, accept_changes=accept_changes)) as store,
+    ):
         session = JudgingSession(
             item_set,
             store,
@@ -160,6 +173,6 @@ def _print_start(item_set: ItemSet, store: AnswerStore, address: Address) -> Non
     terminal.echo(f"{n_items}, {count(store.n_answers(), 'answer')} so far in {store.path}")
     if item_set.feature_names:
         names = ", ".join(item_set.feature_names)
-        terminal.note(f"questions are selected with the help of {names}")
+        terminal.note(f"questions are selected using {names}; --no-features turns this off")
     terminal.echo(f"Open {address.url}  (Ctrl-C stops, no answer is lost)")
     sys.stdout.flush()

@@ -33,6 +33,7 @@ SCALES = ("auto", "standard", "group", "log+group", "standard+group", "none")
 DEFAULT_METRIC = "disagreement"  # selects parameters
 MIN_ITEMS_OF_LEAK = 20  # with fewer items a perfect score is no surprise
 PERFECT_TOLERANCE = 5e-5  # scores are printed with four decimals
+PARAMETERS_WITH_OPTION = {"alpha": "--alpha", "scoring": "--metric"}  # not accepted by --set
 UNSCALED_KERNELS = (  # kernel values are no features; chi2 needs non-negative features
     "precomputed",
     "chi2",
@@ -52,6 +53,9 @@ def estimator_parameters(options: ModelOptions) -> Parameters:
         if not equals_sign:
             raise ValueError(f"--set {text}: expected NAME=VALUE, such as n_basis=300.")
         python_name = name.strip().replace("-", "_")
+        if python_name in PARAMETERS_WITH_OPTION:
+            option = PARAMETERS_WITH_OPTION[python_name]
+            raise ValueError(f"--set {text}: pass {option} {value.strip()} instead.")
         parameters[python_name] = _python_value(value.strip())
     return parameters
 
@@ -91,7 +95,7 @@ def make_model(
     _check_parameters(options, parameters, ranker_class().get_params(deep=False))
     scoring = None
     if metric is not None:
-        scoring = get_metric(read_metric(metric))
+        scoring = _make_metric(metric)
     if options.model == "auto":
         return ranker_class(scoring=scoring, **parameters)
 
@@ -151,7 +155,7 @@ def _check_parameters(
     for name in names:
         if name not in parameters_of_model:
             raise ValueError(
-                f"the model {options.model} has no parameter {name}"
+                f"--model {options.model} has no parameter {name}"
                 f"{suggestion(name, list(parameters_of_model))} It has "
                 f"{', '.join(parameters_of_model)}."
             )
@@ -206,7 +210,17 @@ def metrics_for(
 
 def read_metrics(names: Sequence[MetricName]) -> list[Metric]:
     """The metrics of --metric."""
-    return get_metrics([read_metric(name) for name in names])
+    return get_metrics([_make_metric(name) for name in names])
+
+
+def _make_metric(name: MetricName) -> Metric:
+    """The metric of --metric; errors about its options begin with the name."""
+    try:
+        return get_metric(read_metric(name))
+    except ValueError as error:
+        if str(name) in str(error):
+            raise
+        raise ValueError(f"--metric {name}: {error}") from None
 
 
 def read_metric(name: MetricName) -> MetricName:

@@ -74,7 +74,9 @@ class PairFile(DataFile):
         weight: str | None = None,
     ) -> None:
         if table.target is not None:
-            raise ValueError("comparisons replace the target; leave out --target or --items.")
+            raise ValueError(
+                "--items reads comparisons, which have no target; leave out --target or --items."
+            )
         item_table = replace(table, target=NO_COLUMN, group=table.group or (NO_COLUMN,))
         super().__init__(items, item_table, target_needed=False)
         if self.is_letor:

@@ -72,7 +72,7 @@ def predict(
     confidence: float,
     best_set: float | None,
 ) -> None:
-    """Score items: one number a line, in the order of the input.
+    """Score items: one number per line, in the order of the input.
 
     MODEL is a file of rankwise train. DATA is a table (CSV, TSV, Parquet, Feather, JSON) or
     svmlight rows; - is standard input.
@@ -84,6 +84,8 @@ def predict(
 
     terminal.check_files([model, data], output)
     _check_options(table, column, rank, intervals, best_set)
+    if not 0 < confidence < 1:
+        raise ValueError(f"--confidence {confidence:g}: expected a number between 0 and 1.")
     ranker = open_model(model)
     file = DataFile(data, table, target_needed=False)
     items = file.read_for(ranker)
@@ -124,10 +126,13 @@ def _check_options(
 ) -> None:
     """Refuse options that exclude each other."""
     if column is not None and table.no_header:
-        raise ValueError("--column names a new column, but --no-header says there are no names.")
+        raise ValueError(
+            "--column needs a file with column names, but --no-header says that it has none; leave "
+            "out one of the two options."
+        )
     passed_options = [rank, intervals, best_set is not None]
     if passed_options.count(True) > 1:
-        raise ValueError("pass one of --rank, --intervals and --best-set.")
+        raise ValueError("--rank, --intervals and --best-set exclude each other; pass one of them.")
 
 
 def _rename_columns(columns: Columns, name: str) -> Columns:

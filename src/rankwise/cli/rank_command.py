@@ -101,7 +101,7 @@ class RateOptions(TypedDict):
     metavar="FILE",
     type=FILE,
     section=OUTPUT,
-    help="Also write a page with pictures (HTML).",
+    help="Also write an HTML page with charts.",
 )
 @output_option
 @json_option
@@ -125,6 +125,8 @@ def rank(
     from rankwise.datasets.comparisons import open_comparisons, pairs_from_table
 
     terminal.check_files([pairs, comparisons.item_features, *comparisons.prior], output, page)
+    if output is not None:
+        format_of(output)  # refuses unknown suffixes
     file = open_comparisons(pairs, comparisons.delimiter, header=not comparisons.no_header)
     scores = find_scores(file, pair_columns, comparisons, tasks)
     if scores is not None:
@@ -248,10 +250,16 @@ def _is_before(data: PairData, until: str) -> Mask:
 
     if data.times is None:
         raise ValueError("--until needs --time, the column of dates or numbers.")
-    (end,) = as_times([until], 1)
+    try:
+        (end,) = as_times([until], 1)
+    except ValueError:
+        raise ValueError(
+            f"--until {until}: expected a date such as 2019-01-31, or a number, as in the column "
+            "of --time."
+        ) from None
     is_before: Mask = data.times < end
     if not is_before.any():
-        raise ValueError(f"--until {until}: there is no earlier comparison.")
+        raise ValueError(f"--until {until}: no comparison is earlier; pass a later date or number.")
     return is_before
 
 
@@ -271,7 +279,9 @@ def _make_boards(
 
     if until is None:
         if evaluate:
-            raise ValueError("--backtest evaluates the board on later comparisons; pass --until.")
+            raise ValueError(
+                "--backtest evaluates the board on the comparisons from --until on; pass --until."
+            )
         return _rate(data, options), None
     is_before = _is_before(data, until)
     backtest_table = None

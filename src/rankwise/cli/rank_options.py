@@ -89,7 +89,7 @@ comparison_options = option_group(
         "--weight",
         metavar="COLUMN",
         section=COMPARISONS,
-        help="Weight of the comparison.",
+        help="Column of comparison weights.",
     ),
     option(
         "--board-per",
@@ -148,14 +148,14 @@ comparison_options = option_group(
         "--item",
         metavar="COLUMN",
         section=COMPARISONS,
-        help="Items of rankings and scores; default: item.",
+        help="Column of items in rankings and scores; default: item.",
     ),
     option(
         "--ranking",
         metavar="COLUMN",
         section=COMPARISONS,
         is_advanced=True,
-        help="Name of the ranking: a race, a ballot. One item per row.",
+        help="Column of rankings, such as races or ballots; one item per row.",
     ),
     option(
         "--place",
@@ -163,7 +163,7 @@ comparison_options = option_group(
         default="place",
         section=COMPARISONS,
         is_advanced=True,
-        help="Place of the item in its ranking; an empty cell or DNF is below all places.",
+        help="Column of places in the ranking; an empty cell or DNF is below all places.",
     ),
     option(
         "--places",
@@ -171,7 +171,7 @@ comparison_options = option_group(
         multiple=True,
         section=COMPARISONS,
         is_advanced=True,
-        help="Best item, second best item, …: one ranking per row.",
+        help="Columns of the best item, the second best, …; one ranking per row.",
     ),
     option(
         "--unlisted",
@@ -179,14 +179,14 @@ comparison_options = option_group(
         default="absent",
         section=COMPARISONS,
         is_advanced=True,
-        help="Items that a ranking does not list did not take part, or are last.",
+        help="Whether items that a ranking does not list did not take part, or are last.",
     ),
     option(
         "--time",
         metavar="COLUMN",
         section=TIME,
         is_advanced=True,
-        help="Column of dates or numbers; rows is the order of the rows.",
+        help="Column of dates or numbers; or rows, the order of the rows.",
     ),
     option(
         "--context",
@@ -209,7 +209,7 @@ comparison_options = option_group(
         multiple=True,
         section=COMPARISONS,
         is_advanced=True,
-        help="Weights of the members of each side, such as the share of the time played.",
+        help="Columns of member weights of each side, such as the share of the time played.",
     ),
 )
 
@@ -271,14 +271,14 @@ rating_options = option_group(
         type=float,
         section=TIME,
         is_advanced=True,
-        help="Half-life of rating changes; default: chosen on later games.",
+        help="Half-life of rating changes; default: selected on later comparisons.",
     ),
     option(
         "--rating-scale",
         metavar="NAME",
         default="margin",
         section=OUTPUT,
-        help="Unit of the ratings: margin (that of the model), logit, or elo.",
+        help="Unit of the ratings: margin (unit of the model), logit or elo.",
     ),
     option(
         "--anchor",

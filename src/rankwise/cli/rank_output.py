@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rankwise.leaderboard import TaskLeaderboard
 
 FORMATS = {".md": "markdown", ".json": "json", ".tex": "latex", ".html": "html", ".txt": "text"}
+OTHER_SUFFIXES = (".docx", ".feather", ".parquet", ".pdf", ".png", ".xls", ".xlsx")  # refused
 
 
 class RankOutput(NamedTuple):
@@ -39,6 +40,12 @@ class RankOutput(NamedTuple):
 
 def format_of(output: Path) -> str:
     """Format of a board by the suffix of its file; CSV by default."""
+    suffix = output.suffix.lower()
+    if suffix in OTHER_SUFFIXES:
+        raise ValueError(
+            f"{output}: the board cannot be written as {suffix}; choose .csv or "
+            f"{', '.join(FORMATS)}."
+        )
     return FORMATS.get(output.suffix.lower(), "csv")
 
 

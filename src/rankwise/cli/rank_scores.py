@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -131,7 +132,33 @@ def _find_named_columns(
                 f"pass --score, the column of the scores; the columns are {_list_of_names(file)}."
             )
         score_columns = [score]
+    _refuse_words_in_scores(file, score_columns)
     return TaskScoreFile(file, item, task, score_columns)
+
+
+def _refuse_words_in_scores(file: TableFile, score_columns: Sequence[str]) -> None:
+    """Refuse columns of scores with text; the error has the first cell that is no number."""
+    import numpy as np
+
+    from rankwise.datasets.column_values import distinct_cells, is_number
+    from rankwise.datasets.vocabulary import GAPS, MISSING, finite_number, shown_value
+
+    positions = [file.names.index(name) for name in score_columns if name in file.names]
+    if not positions:
+        return
+    for position, column in file.read([], positions).items():
+        if is_number(column.type):
+            continue
+        codes, texts = distinct_cells(column)
+        is_gap = [text.lower() in MISSING | GAPS for text in texts]
+        is_word = np.array([finite_number(text) is None for text in texts]) & ~np.array(is_gap)
+        if is_word.any():
+            row = int(is_word[codes].argmax())
+            raise file.error(
+                f"column {shown_value(file.names[position])} has {shown_value(texts[codes[row]])}, "
+                "expected a number, or an empty cell where there is no score.",
+                row,
+            )
 
 
 def _has_comparisons(file: TableFile) -> bool:
@@ -161,6 +188,7 @@ def _recognize_one_score_per_row(
         f"{score!r} is read as the scores of {item!r} on {task!r}; change it with --item, --task "
         "and --score."
     )
+    _refuse_words_in_scores(file, [score])
     return TaskScoreFile(file, item, task, [score])
 
 

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     "--previous",
     metavar="RANKER",
     type=FILE,
-    help="Model in use so far, or a file of its scores, to compare with.",
+    help="Current model, or a file of its scores, to compare with.",
 )
 @metric_option
 @option("--title", metavar="TEXT", section=OUTPUT, is_advanced=True, help="Title of the page.")

@@ -57,7 +57,10 @@ class RetrievalOptions:
             "--next-judgments": self.next_judgments,
         }.items():
             if value is not None:
-                raise ValueError(f"{name} is for TREC runs, and {path} is none; pass --qrels.")
+                raise ValueError(
+                    f"{name} is for TREC runs, but without --qrels {path} is not read as a run; "
+                    f"pass --qrels, or leave out {name}."
+                )
 
 
 retrieval_options = option_group(
@@ -90,7 +93,7 @@ retrieval_options = option_group(
         type=int,
         section=RUNS,
         is_advanced=True,
-        help="List the N unjudged documents that matter most, for the first metric.",
+        help="List the N unjudged documents with the largest effect on the first metric.",
     ),
 )
 

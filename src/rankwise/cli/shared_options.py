@@ -57,7 +57,7 @@ item_weight_option = option(
     metavar="COLUMN",
     section=DATA,
     is_advanced=True,
-    help="Weights of the items.",
+    help="Column of item weights.",
 )
 items_option = option(
     "--items",
@@ -92,7 +92,7 @@ class TableOptions:
         if len(orders_without_column) > 1:
             raise ValueError(
                 f"--order {' --order '.join(orders_without_column)}: expected one order of the "
-                "target."
+                "target; the orders of other columns begin with COLUMN=."
             )
         return split_names(orders_without_column)
 
@@ -102,13 +102,15 @@ class TableOptions:
             return None
         if self.survival_time is None or self.event is None:
             raise ValueError(
-                "--survival-time and --event go together: the column of the times, and the column "
+                "pass both --survival-time and --event: the column of the times, and the column "
                 "that says whether the event was observed (1) or the time is censored (0)."
             )
         if self.target is not None:
-            raise ValueError("survival times replace the target; leave out --target.")
+            raise ValueError("--survival-time replaces --target; leave out one of them.")
         if self.lower_is_better:
-            raise ValueError("--lower-is-better: a longer survival ranks higher; leave it out.")
+            raise ValueError(
+                "--lower-is-better is not for --survival-time: a longer survival ranks higher."
+            )
         return self.survival_time
 
     def column_orders(self) -> dict[str, list[str]]:
@@ -156,7 +158,7 @@ table_options = option_group(
         metavar="COLUMN",
         section=DATA,
         is_advanced=True,
-        help="Names of the items.",
+        help="Column of item names.",
     ),
     option(
         "--input-format",
@@ -241,14 +243,14 @@ feature_options = option_group(
         metavar="COLUMNS",
         multiple=True,
         section=DATA,
-        help="Columns to learn from, with commas; default: all.",
+        help="Features, separated by commas; default: all other columns.",
     ),
     option(
         "--ignore",
         metavar="COLUMNS",
         multiple=True,
         section=DATA,
-        help="Columns to drop, with commas.",
+        help="Columns to drop, separated by commas.",
     ),
     option(
         "--categorical",

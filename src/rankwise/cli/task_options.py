@@ -30,27 +30,32 @@ class TaskOptions:
 task_options = option_group(
     TaskOptions,
     "tasks",
-    option("--task", metavar="COLUMN", section=SCORES, help="Task; one score per row."),
+    option(
+        "--task",
+        metavar="COLUMN",
+        section=SCORES,
+        help="Column of tasks, if each row has one score.",
+    ),
     option(
         "--score",
         metavar="COLUMNS",
         multiple=True,
         section=SCORES,
-        help="Score; or one column for each task, one model per row.",
+        help="Column of scores, or one column for each task.",
     ),
     option(
         "--seed",
         metavar="COLUMN",
         section=SCORES,
         is_advanced=True,
-        help="Seed, fold or draw of repeated scores.",
+        help="Column of the seed, fold or draw of repeated scores.",
     ),
     option(
         "--family",
         metavar="COLUMN",
         section=SCORES,
         is_advanced=True,
-        help="Family of the task; families are held out as a whole.",
+        help="Column of task families; all tasks of a family are held out together.",
     ),
     option(
         "--balance",
@@ -64,7 +69,7 @@ task_options = option_group(
         metavar="COLUMN",
         section=SCORES,
         is_advanced=True,
-        help="Weight of the task.",
+        help="Column of task weights.",
     ),
     option(
         "--lower-is-better",
@@ -87,7 +92,7 @@ task_options = option_group(
         is_flag=True,
         section=SCORES,
         is_advanced=True,
-        help="Conclusions about these tasks only; needs --seed.",
+        help="Restrict conclusions to these tasks; needs --seed.",
     ),
     option(
         "--missing",
@@ -112,6 +117,6 @@ task_options = option_group(
         metavar="MODEL",
         section=SCORES,
         is_advanced=True,
-        help="Model from which intervals are measured.",
+        help="Model that the intervals compare with.",
     ),
 )

@@ -129,7 +129,7 @@ def _warnings_as_notes() -> Iterator[None]:
 
 
 def _exit_interrupted() -> NoReturn:
-    _print_failure("interrupted; no file is half-written")
+    _print_failure("interrupted; no incomplete file was written")
     raise click.exceptions.Exit(INTERRUPTED) from None
 
 

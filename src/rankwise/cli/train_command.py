@@ -54,7 +54,7 @@ HINT = "--model auto combines several models: often better, slower, harder to ex
     metavar="FILE",
     type=FILE,
     required=True,
-    help="File of the model.",
+    help="Model file to write.",
 )
 @model_options
 @option(
@@ -118,7 +118,7 @@ def train(
     if training.folds is not None and "cv" in estimator.get_params():
         estimator.set_params(cv=training.folds)  # of judges
     if calibrate and training.nuisance is not None:
-        raise ValueError("--calibrate and --nuisance do not go together; leave out one of them.")
+        raise ValueError("--calibrate and --nuisance cannot be combined; leave out one of them.")
     ranker = CalibratedRanker(estimator) if calibrate else estimator
     start = time.perf_counter()
     fitted = training.fit(ranker)

@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 from rankwise.arrays import Array, CrossValidation, Indices, Matrix
 from rankwise.cli import terminal
-from rankwise.cli.input_files import DataFile
+from rankwise.cli.input_files import DataFile, refuse_types_without_use
 from rankwise.cli.model_options import estimator_parameters, make_model, make_scaler, numbers_in
 from rankwise.cli.pair_file import PairFile
 from rankwise.cli.shared_options import FeatureOptions, ModelOptions, split_names
@@ -22,12 +22,14 @@ from rankwise.cli.training_set import Steps, TrainingSet, used_names
 from rankwise.datasets import RankingData
 from rankwise.datasets.column_values import is_number
 from rankwise.datasets.files import import_arrow
+from rankwise.formatting import join_words
 from rankwise.graphs import PairGraph, SurvivalGraph
 from rankwise.graphs.supervision import Preferences, Relevance, read_y
 from rankwise.metrics import Metric
 from rankwise.model_selection import CrossValidationResult, cross_validate_candidates
 from rankwise.preprocessing.column_types import ColumnInfo, Reason
 from rankwise.preprocessing.table_vectorizer import TableVectorizer
+from rankwise.validation import suggestion
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -69,6 +71,13 @@ def read_training(
 def _refuse_ties_only(training: TrainingSet) -> None:
     """Raise an error if all pairs are tied: there is nothing to learn."""
     n_pairs = training.summary.pairs
+    is_scored = isinstance(training.y, np.ndarray) and training.data.weight is None
+    if n_pairs == 0 and is_scored:
+        raise ValueError(
+            f"{training.path}: there is nothing to learn: no group has two items with a score. "
+            "Name another column of groups with --group, or rank all items as one list with "
+            "--group none."
+        )
     if n_pairs == 0 or training.summary.tied_pairs < n_pairs:
         return
     reason = "all comparisons are ties."
@@ -178,6 +187,7 @@ def _read_training_rows(
     if names.nuisance:
         nuisance = data.frame.select(names.nuisance)
     data = data._replace(X=data.frame.drop_columns(names.nuisance))
+    refuse_types_without_use(file, data.frame)
     check_magnitudes(file.path, data.X, data.frame.column_names)
     return _TrainingRows(data, row_numbers, nuisance, n_dropped)
 
@@ -201,13 +211,28 @@ def _scores_or_survival_graph(data: RankingData, estimator: BaseEstimator) -> Ar
 
 def _split_column_names(file: DataFile, usage: FeatureOptions) -> ColumnNames:
     """Split the options that name several columns."""
-    return ColumnNames(
+    names = ColumnNames(
         features=split_names(usage.features, file.names),
         ignore=split_names(usage.ignore, file.names),
         categorical=split_names(usage.categorical, file.names),
         numeric=split_names(usage.numeric, file.names),
         nuisance=split_names(usage.nuisance, file.names),
     )
+    for option, columns in {
+        "--features": names.features,
+        "--ignore": names.ignore,
+        "--categorical": names.categorical,
+        "--numeric": names.numeric,
+        "--nuisance": names.nuisance,
+        "--order": list(file.table.column_orders()),
+    }.items():
+        for name in columns:
+            if name not in file.names:
+                raise ValueError(
+                    f"{option}: {file.path} has no column {name!r}{suggestion(name, file.names)} "
+                    f"The columns are {join_words(map(repr, file.names), 30)}."
+                )
+    return names
 
 
 def _note_dropped_rows(file: DataFile, n_dropped: int) -> None:
@@ -256,10 +281,13 @@ def _fit_vectorizer(
     try:
         return vectorizer.fit_without_warning(rows.data.X, row_numbers=rows.row_numbers)
     except ValueError as error:
-        raise ValueError(
-            f"{file.path}: {error} Set the use of columns with --categorical and --numeric, or "
-            "leave them out with --ignore."
-        ) from None
+        advice = ""
+        if "learned from" in str(error):
+            advice = (
+                " Set the use of columns with --categorical and --numeric, or leave them out with "
+                "--ignore."
+            )
+        raise ValueError(f"{file.path}: {error}{advice}") from None
 
 
 def _refuse_missing_numbers(file: DataFile, facts: Sequence[ColumnInfo]) -> None:
@@ -356,6 +384,11 @@ def check_magnitudes(path: Path, X: Matrix, names: Sequence[str] | None = None) 
     else:
         largest_numbers = {f"column {name}": _largest_number(X.column(name)) for name in names}
     for subject, number in largest_numbers.items():
+        if np.isinf(number):
+            raise ValueError(
+                f"{path}: {subject} has an infinite value. Correct it, leave the cell empty if the "
+                "value is unknown, or leave the column out with --ignore."
+            )
         if number > LARGEST_FEATURE:
             raise ValueError(
                 f"{path}: {subject} has a number of magnitude {number:.3g}; beyond "

@@ -18,7 +18,7 @@ from rankwise.arrays import Array, Indices, Labels, Matrix
 from rankwise.auto.auto_ranker import AutoRanker
 from rankwise.caching import cached_property
 from rankwise.cli import terminal
-from rankwise.cli.input_files import SHOWN_NAMES, DataFile
+from rankwise.cli.input_files import SHOWN_NAMES, DataFile, nested_cells_as_text
 from rankwise.cli.pair_file import PairFile
 from rankwise.cli.training_notes import TrainingNotes
 from rankwise.datasets import RankingData
@@ -260,7 +260,7 @@ class TrainingSet:
         groups = self.data.groups
         if self.file.is_letor:
             return Fingerprints(rows=fingerprint_rows(self.X, y, groups))
-        all_columns = self.data.frame
+        all_columns = nested_cells_as_text(self.data.frame)
         features = all_columns.select(self.names)
         return Fingerprints(
             rows=fingerprint_rows(features, y, groups),
@@ -271,7 +271,7 @@ class TrainingSet:
     def _true_scores(self) -> Array:
         """The true scores of the items."""
         if isinstance(self.y, PairGraph):
-            raise TypeError("comparisons have no scores of items.")
+            raise TypeError("comparisons have no scores of single items.")
         if isinstance(self.y, SurvivalGraph):
             return self.y.time
         return self.y

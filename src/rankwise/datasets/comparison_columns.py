@@ -145,7 +145,7 @@ def _find_columns_of_sides(
     assert sides is not None
     items = finder.positions(sides, "sides")
     if len(set(items)) < 2:
-        raise ValueError(f"sides is {sides!r}; pass the names of two different columns.")
+        raise ValueError(f"sides={sides!r}; expected the names of two different columns.")
     result_columns: dict[str, Any] = {}
     scores = options.get("scores")
     wins = options.get("wins")
@@ -200,7 +200,9 @@ def _find_covariates(finder: _ColumnFinder, options: PairColumns) -> dict[str, A
             continue
         columns_of_sides = list(column)
         if len(columns_of_sides) > 2:
-            raise ValueError(f"covariates has {column!r}; a pair is one column for each side.")
+            raise ValueError(
+                f"covariates has {column!r}; expected two columns in a tuple, one for each side."
+            )
         positions = finder.positions(columns_of_sides, "covariates")
         if len(positions) == 2:
             first, second = positions

@@ -304,7 +304,7 @@ def _replace_words(table: TableFile, outcome: Labels, outcome_words: Mapping[str
     unknown = [word for word in outcome_words if word not in outcome.texts]
     if unknown:
         raise table.error(
-            f"outcome_words has {join_words(map(shown_value, unknown), 5)}, which the column does "
+            f"outcome_words= has {join_words(map(shown_value, unknown), 5)}, which the column does "
             f"not have; it has {join_words(map(shown_value, outcome.texts), 20)}."
         )
     return outcome._replace(texts=[outcome_words.get(text, text) for text in outcome.texts])

@@ -414,9 +414,9 @@ class DelimitedTable(TableFile):
 def _check_delimiter_and_decimal(delimiter: str | None, decimal: str | None) -> None:
     """Refuse delimiters and decimal marks that no table has."""
     if delimiter is not None and not re.fullmatch(r"[^\w\n\r\0\".+-]", str(delimiter), re.ASCII):
-        raise ValueError(f"delimiter is {delimiter!r}; pass one character, such as ',' or '\\t'.")
+        raise ValueError(f"delimiter={delimiter!r}; pass one character, such as ',' or '\\t'.")
     if decimal not in (None, ".", ","):
-        raise ValueError(f"decimal is {decimal!r}; pass '.', ',' or None.")
+        raise ValueError(f"decimal={decimal!r}; pass '.', ',' or None.")
 
 
 def _skip_blank_row(row: arrow_csv.InvalidRow) -> str:

@@ -114,11 +114,11 @@ def read_group_sizes(path: PathLike) -> NDArray[np.intp]:
                 name,
                 line_number,
                 f"got {shown_value(text)}, expected the number of rows of one group: one integer "
-                "a line and nothing else.",
+                "per line and nothing else.",
             )
         sizes.append(int(text))
     if not sizes:
-        raise LetorFormatError(name, None, "the file has no group sizes, expected one a line.")
+        raise LetorFormatError(name, None, "the file has no group sizes, expected one per line.")
     return np.array(sizes, dtype=np.intp)
 
 

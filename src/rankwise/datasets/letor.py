@@ -356,7 +356,7 @@ class _LetorReader:
                 self.paths[file_number],
                 None,
                 "no file of group sizes is next to it, but one is next to another file. Add it, or "
-                "pass group_sizes=None to do without groups.",
+                "pass group_sizes=None to read the files without groups.",
             )
         return size_file
 

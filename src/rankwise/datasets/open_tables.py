@@ -44,7 +44,7 @@ def open_unless_letor(
         If the format cannot be recognized, or `format` contradicts the content.
     """
     if format not in FORMATS:
-        raise ValueError(f"format is {format!r}; pass one of {', '.join(FORMATS)}.")
+        raise ValueError(f"format={format!r}; pass one of {', '.join(FORMATS)}.")
     requested_format = format
     if format == "auto" and delimiter is not None:  # only text tables have delimiters
         requested_format = "csv"

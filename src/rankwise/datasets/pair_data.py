@@ -465,7 +465,7 @@ def _check_n_columns(name: str, columns: Any, min_columns: int, max_columns: int
         expected = "columns"
         if max_columns == 2:
             expected = "two columns"
-        raise ValueError(f"{name} is {columns!r}; pass a list of {expected}.")
+        raise ValueError(f"{name}={columns!r}; expected a list of {expected}.")
 
 
 def infer_columns(options: PairColumns, names: Sequence[str]) -> tuple[PairColumns, str]:

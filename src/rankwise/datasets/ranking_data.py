@@ -67,7 +67,8 @@ class RankingData(NamedTuple):
         if hasattr(self.X, "column_names"):
             return self.X
         raise TypeError(
-            "the features are a matrix of svmlight rows or of plain numbers, not a table."
+            "the features were read as a matrix, from svmlight rows or plain numbers, not as a "
+            "table; use X."
         )
 
     def take(self, rows: Indices) -> RankingData:

@@ -102,12 +102,12 @@ def read_scores(path: PathLike) -> Array:
             raise TableFormatError(
                 name,
                 line_number,
-                f"got {shown_value(line.strip())}, expected one finite number a line and nothing "
-                "else.",
+                f"got {shown_value(line.strip())}, expected one finite number per line and "
+                "nothing else.",
             )
         scores.append(score + 0.0)  # minus zero is zero
     if not scores:
-        raise TableFormatError(name, None, "the file is empty, expected one score a line.")
+        raise TableFormatError(name, None, "the file is empty, expected one score per line.")
     return np.array(scores)
 
 

@@ -107,12 +107,14 @@ def make_ranking(
         n_informative = n_features
     check_int("n_informative", n_informative, least=1)
     if n_informative > n_features:
-        raise ValueError(f"n_informative={n_informative}; there are {n_features} features.")
+        raise ValueError(
+            f"n_informative={n_informative}; expected at most {n_features}, the number of features."
+        )
     if n_levels is not None:
         check_int("n_levels", n_levels, least=2)
     for name, amount in {"noise": noise, "offset": offset}.items():
         if not (np.isfinite(amount) and amount >= 0):
-            raise ValueError(f"{name}={amount!r}; expected a finite number from 0.")
+            raise ValueError(f"{name}={amount!r}; expected a finite number of at least 0.")
     if not 0 <= ties <= 1:
         raise ValueError(f"ties={ties!r}; expected a share between 0 and 1.")
 

@@ -410,7 +410,7 @@ def write_qrels(
     documents = _writable_names(path, np.asarray(document)[is_judged], len(grades))
     _refuse_infinite(path, grades)
     if (grades % 1 != 0).any():
-        raise ValueError(f"{path}: qrels hold whole numbers only.")
+        raise ValueError(f"{path}: qrels contain whole numbers only; round or rescale relevance.")
     lines = []
     for query_name, document_name, grade in zip(queries, documents, grades, strict=True):
         lines.append(f"{query_name} 0 {document_name} {int(grade)}\n")
@@ -451,7 +451,9 @@ def _writable_names(path: PathLike, names: ArrayLike, n_rows: int) -> list[str]:
     """Names of queries or documents as text; refuse names with spaces, or too few names."""
     texts = [str(name) for name in np.asarray(names).tolist()]
     if len(texts) != n_rows:
-        raise ValueError(f"{path}: {len(texts)} names, but {n_rows} numbers.")
+        raise ValueError(
+            f"{path}: got {len(texts)} names but {n_rows} numbers; pass one name for each number."
+        )
     for text in texts:
         if text.split() != [text]:
             raise ValueError(
@@ -463,4 +465,4 @@ def _writable_names(path: PathLike, names: ArrayLike, n_rows: int) -> list[str]:
 def _refuse_infinite(path: PathLike, numbers: Array) -> None:
     """Refuse numbers that are not finite."""
     if not np.isfinite(numbers).all():
-        raise ValueError(f"{path}: scores must be finite numbers.")
+        raise ValueError(f"{path}: NaN and infinity cannot be written; pass finite numbers.")

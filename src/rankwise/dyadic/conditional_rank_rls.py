@@ -446,8 +446,8 @@ class ConditionalRankRLS(RankerMixin, BaseEstimator):
             check_option("fit_intercept", self.fit_intercept, ("auto",))
         if sample_weight is not None and self.ranked != "columns":
             raise ValueError(
-                f"ranked={self.ranked!r}: only rows that are lists have weights; drop "
-                "sample_weight, or use ranked='columns'."
+                f"ranked={self.ranked!r} does not support sample_weight, the weights of ranked "
+                "rows; omit sample_weight, or use ranked='columns'."
             )
 
     def _read_items(self, rows: MatrixLike, columns: MatrixLike) -> tuple[TableItems, TableItems]:

@@ -359,7 +359,7 @@ class PreferenceGraph(ABC):
             A new graph.
         """
         raise ValueError(
-            f"y is a {type(self).__name__}; pass scores: only values of items can be permuted."
+            f"y is a {type(self).__name__}; a permutation test needs scores of items; pass scores."
         )
 
     def disagreement(
@@ -498,8 +498,8 @@ class PairGraph(PreferenceGraph):
         if cost == "relative" and self.n_pairs and not 0 < self.total_weight < np.inf:
             raise ValueError(
                 "cost='relative' divides weights by the squares of the magnitudes, and these "
-                "overflow or vanish; drop ties, whose magnitude is 0, and multiply all magnitudes "
-                "by one factor that brings them nearer to 1."
+                "overflow or underflow; drop ties, whose magnitude is 0, and multiply all "
+                "magnitudes by one factor that brings them nearer to 1."
             )
 
     @classmethod

@@ -58,7 +58,9 @@ def read_edges(
     n_items = check_int("n_items", n_items, "the number of rows of X")
     _check_edges(winner_index, loser_index, largest_index, n_items)
     if item_names is not None and len(item_names) != n_items:
-        raise ValueError(f"there are {len(item_names)} items, but n_items is {n_items}.")
+        raise ValueError(
+            f"items has {len(item_names)} names, but n_items is {n_items}; omit n_items."
+        )
     n_edges = len(winner_index)
     edges = EdgeArrays(
         winner_index,
@@ -94,7 +96,7 @@ def _replace_names(
     if items is not None:
         item_names = np.asarray(items)
         if len(np.unique(item_names)) < len(item_names):
-            raise ValueError("items contains a name twice; names of items must be distinct.")
+            raise ValueError("items contains a name twice; pass distinct names.")
     winner_names = np.asarray(winner)
     loser_names = np.asarray(loser)
     are_row_numbers = not (_is_text(winner_names) and _is_text(loser_names))
@@ -114,7 +116,10 @@ def _rows_of_names(compared_names: list[Any], item_names: NDArray[Any]) -> Indic
     unknown_names = [name for name in compared_names if name not in row_of_name]
     if unknown_names:
         first_unknown = ", ".join(map(repr, unknown_names[:5]))
-        raise ValueError(f"items does not contain {first_unknown}, which occur in winner or loser.")
+        raise ValueError(
+            f"items does not contain {first_unknown}, which occur in winner or loser; pass the "
+            "names of all items."
+        )
     return np.array([row_of_name[name] for name in compared_names], dtype=np.intp)
 
 

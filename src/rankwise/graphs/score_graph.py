@@ -156,7 +156,7 @@ class ScoreGraph(PreferenceGraph):
         self.total_weight = self._edges.total_weight
         if self.n_pairs and not 0 < self.total_weight < np.inf:
             raise ValueError(
-                "cost='relative' weighs a pair by 1/(y_i − y_j)², which overflows or vanishes: "
+                "cost='relative' weighs a pair by 1/(y_i − y_j)², which overflows or underflows: "
                 "scores differ by less than 1e-150, or by more than 1e150. Bring them nearer "
                 "to 1, or use cost='magnitude'."
             )

@@ -367,8 +367,8 @@ def strict_pairs(graph: PreferenceGraph) -> OrderedPairs | EdgePairs:
 def _strict_pairs_of_scores(graph: ScoreGraph) -> OrderedPairs:
     if graph.cost == "relative":
         raise ValueError(
-            "a ScoreGraph with cost='relative' weighs every pair differently, which the sweep "
-            "over sorted scores cannot do; use cost='sign', or graph.pairs() for a small graph."
+            "a ScoreGraph with cost='relative' is not supported, because every pair has its own "
+            "weight; use cost='sign', or graph.pairs() for a small graph."
         )
     strict_graph = graph.sign_graph()
     group_factor = None

@@ -372,6 +372,11 @@ class AnswerStore:
             with self._lock:
                 yield
         except sqlite3.Error as error:
+            if str(error) == "file is not a database":
+                raise OSError(
+                    f"{self.path}: this is not a database of answers; name another file with "
+                    "database=, or restore a copy."
+                ) from error
             raise OSError(
                 f"{self.path}: {error}; this change was not stored. Free disk space, check the "
                 "permissions, or close the program that uses the file. If the file is damaged, "

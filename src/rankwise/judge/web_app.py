@@ -100,7 +100,7 @@ class Address:
     def __init__(self, host: str = "127.0.0.1", port: int = 8765, token: str | None = None) -> None:
         if token is not None and len(token) < 8:
             raise ValueError(
-                f"the token has {len(token)} characters, expected at least 8; leave it out to "
+                f"token= has {len(token)} characters, expected at least 8; leave it out to "
                 "generate one."
             )
         is_local = host in ("127.0.0.1", "localhost", "::1")

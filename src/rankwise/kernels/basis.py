@@ -88,7 +88,7 @@ def _check_row_numbers(basis: ArrayLike, n_basis: int | None, n_items: int) -> N
     if rows.ndim != 1 or not len(rows) or rows.dtype.kind not in "iu":
         raise ValueError(
             f"basis has dtype {rows.dtype} and shape {rows.shape}; expected a flat array of "
-            "row numbers, or an array of points with the features of X where points are taken."
+            "row numbers or, for rankers that accept points, an array with the features of X."
         )
     if n_basis is not None and n_basis != len(rows):
         raise ValueError(f"n_basis={n_basis} but basis names {len(rows)} rows; drop n_basis.")
@@ -102,8 +102,8 @@ def check_numbers(
     out_of_range = numbers[(numbers < 0) | (numbers >= axis_length)]
     if len(out_of_range):
         raise ValueError(
-            f"{name} names {axis_name} {out_of_range[0]}; the {axis_length} {axis_name}s of X "
-            "count from 0."
+            f"{name} names {axis_name} {out_of_range[0]}, but the {axis_length} {axis_name}s of X "
+            "are numbered from 0."
         )
     if len(np.unique(numbers)) != len(numbers):
         raise ValueError(f"{name} names a {axis_name} twice; name each once.")
@@ -196,7 +196,7 @@ def _basis_rows(
 def _check_basis_points(kernel: Kernel, points: Matrix, n_basis: int | None) -> None:
     if kernel.is_precomputed:
         raise ValueError(
-            "basis gives points, but kernel='precomputed' has no kernel values to them; give row "
+            "basis contains points, for which kernel='precomputed' has no kernel values; pass row "
             "numbers of the kernel matrix."
         )
     if n_basis is not None and n_basis != points.shape[0]:

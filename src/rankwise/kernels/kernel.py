@@ -88,7 +88,7 @@ class Kernel:
                 f"{MAX_NGRAM_LENGTH}, the shortest first, such as (1, 3)."
             )
         if not isinstance(shared, (int, float)) or not 0 <= shared < 1:
-            raise ValueError(f"shared={shared!r}; expected a number from 0 to below 1.")
+            raise ValueError(f"shared={shared!r}; expected a number of at least 0 and below 1.")
 
     def matrix(self, X: Matrix, Y: Matrix = None) -> Array:
         """Kernel values between the rows of X and the rows of Y (of X if None), as float64.

@@ -49,7 +49,7 @@ def read_comparisons(
     if columns and isinstance(pairs, PairData | PreferenceGraph):
         raise ValueError(
             f"{', '.join(columns)} name columns of a data frame, but pairs is a "
-            f"{type(pairs).__name__}."
+            f"{type(pairs).__name__}; pass a data frame, or omit them."
         )
     if isinstance(pairs, PairData):
         data = with_covariates(pairs, covariates)
@@ -87,14 +87,14 @@ def _check_ranges(data: PairData) -> None:
     largest = float(np.abs(data.outcome).max())
     if largest > LARGEST_MARGIN:
         raise ValueError(
-            f"there is a margin of {largest:.3g}; beyond {LARGEST_MARGIN:g} squares overflow. "
-            "Correct it, or divide all margins."
+            f"there is a margin of {largest:.3g}; the squares of margins beyond {LARGEST_MARGIN:g} "
+            "overflow. Correct it, or divide all margins by a constant."
         )
     lightest = float(data.weight.min())
     heaviest = float(data.weight.max())
     if lightest < LEAST_WEIGHT or heaviest > LARGEST_WEIGHT:
         raise ValueError(
-            f"the weights of the comparisons are from {lightest:.3g} to {heaviest:.3g}; expected "
+            f"the weights of the comparisons range from {lightest:.3g} to {heaviest:.3g}; expected "
             f"{LEAST_WEIGHT:g} to {LARGEST_WEIGHT:g}. Only their ratios matter: multiply all of "
             "them by the same number, or drop comparisons with a negligible weight."
         )
@@ -124,7 +124,7 @@ def check_features(features: MatrixLike, n_items: int) -> Array:
     X = check_array(as_array(features, "features"), dtype=np.float64, input_name="features")
     if len(X) != n_items:
         raise ValueError(
-            f"features has {len(X)} rows, but the comparisons are of {n_items} items; pass one row "
+            f"features has {len(X)} rows, but the comparisons have {n_items} items; pass one row "
             "for each item, in the order of pairs.items."
         )
     return np.asarray(X)

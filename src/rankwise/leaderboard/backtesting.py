@@ -192,7 +192,9 @@ def _split_by_time(data: PairData, until: Moment) -> tuple[PairData, PairData]:
         raise ValueError("backtest splits comparisons by time; name the column with time=.")
     first_later_time = as_times([until], 1)
     if first_later_time.dtype.kind != data.times.dtype.kind:
-        raise ValueError(f"until={until!r}, but times are like {data.times[0]}.")
+        raise ValueError(
+            f"until={until!r} does not have the format of the times, such as {data.times[0]}."
+        )
     order = np.argsort(data.times, kind="stable")
     ordered = data.take(order)
     times = data.times[order]

@@ -347,7 +347,7 @@ class Leaderboard(RankedBoard):
         """
         i, j = self.comparable(a, b)
         if self.spread is None:
-            raise ValueError("the board has no intervals; do not pass intervals=False to rate.")
+            raise ValueError("the board has no intervals; rate again without intervals=False.")
         value = float(self.ratings[i] - self.ratings[j])
         error = self.spread.error_of_difference(i, j)
         if error == 0:  # certain: 0, ½ for equal ratings, or 1

@@ -229,6 +229,7 @@ def check_identified(
     involved = [repr(names[k]) for k in np.flatnonzero(is_involved)]
     raise ValueError(
         f"the effect of {', '.join(involved)} cannot be separated from the ratings or from the "
-        "other covariates: the compared items determine it, or the covariates add up to each "
-        "other. Leave one out; a property of an item, not of a comparison, belongs in features=."
+        "other covariates: the compared items determine it, or the covariates are linearly "
+        "dependent. Leave one out; a property of an item, not of a comparison, belongs in "
+        "features=."
     )

@@ -201,7 +201,8 @@ def pair_sides(home: object, away: object, *, is_one_game: bool) -> list[tuple[o
     away_sides = _sides_of_games(away, is_one_game)
     if len(home_sides) != len(away_sides):
         raise ValueError(
-            f"there are {len(home_sides)} first items and {len(away_sides)} second ones."
+            f"got {len(home_sides)} first items and {len(away_sides)} second items; expected equal "
+            "numbers."
         )
     return list(zip(home_sides, away_sides, strict=True))
 

@@ -98,7 +98,10 @@ class FrameColumns:
         """Return the column that an argument names."""
         if isinstance(name, int):  # the position of a column
             if not -len(self.names) <= name < len(self.names):
-                raise ValueError(f"{role}={name}: the frame has {len(self.names)} columns.")
+                raise ValueError(
+                    f"{role}={name} is out of range: the frame has {len(self.names)} columns, "
+                    "numbered from 0."
+                )
             name = self.names[name]
         if name not in self._by_name:
             raise ValueError(

@@ -306,8 +306,8 @@ def _is_positive(y: Numbers, relevant: float | None) -> NDArray[np.bool_]:
     has_other_values = ((y != lowest) & (y != highest)).any()
     if has_other_values:
         raise ValueError(
-            "y_true has more than two values; pass relevant=c to call items with y >= c positive, "
-            "or use disagreement_error, which takes any number of levels."
+            "y_true has more than two values; pass relevant=c to treat items with y >= c as "
+            "positive, or use disagreement_error, which accepts any number of levels."
         )
     return np.asarray(y >= highest)
 

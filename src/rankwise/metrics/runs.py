@@ -343,7 +343,7 @@ def _check_options(unjudged: str, missing_queries: str, confidence: float) -> No
     check_option("missing_queries", missing_queries, MISSING_QUERIES)
     check_option("unjudged", unjudged, UNJUDGED)
     if unjudged == "bounds" and missing_queries == "skip":
-        raise ValueError("unjudged='bounds' counts missing queries as 0; omit missing_queries.")
+        raise ValueError("unjudged='bounds' counts missing queries as 0; omit missing_queries=.")
     if not 0.0 < confidence < 1.0:
         raise ValueError(f"confidence={confidence!r}; expected a number between 0 and 1.")
 
@@ -388,8 +388,8 @@ def _check_common_queries(runs: dict[str, ByQuery], judgments: ByQuery) -> None:
     for name, run in runs.items():
         if not run.keys() & judgments.keys():
             raise ValueError(
-                f"run {name!r} and the qrels have no query in common: the run begins with "
-                f"{next(iter(run))!r}, the qrels with {next(iter(judgments))!r}."
+                f"run {name!r} and the qrels have no query in common: the first query of the run "
+                f"is {next(iter(run))!r}, that of the qrels {next(iter(judgments))!r}."
             )
 
 

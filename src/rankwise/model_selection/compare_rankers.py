@@ -281,7 +281,7 @@ def _warn_about_constant_values(paired: PairedValues, greater_is_better: bool | 
         if is_constant and value != perfect_value:
             warn_user(
                 f"the value of {name!r} is {value:g} in each of the {n_groups} groups, as if all "
-                "its scores were equal; check the scores before you read the p-value."
+                "its scores were equal; check the scores before interpreting the p-value."
             )
 
 
@@ -302,9 +302,8 @@ def _warn_about_differences(paired: PairedValues, settings: ComparisonSettings) 
     if pairs_with_few_different_groups:
         warn_user(
             f"fewer than {FEW_DIFFERENT} groups differ between "
-            f"{join_words(pairs_with_few_different_groups, 3)}; an interval "
-            "from so few is a rough guess. More groups, or a metric with fewer ties, give a "
-            "reliable one."
+            f"{join_words(pairs_with_few_different_groups, 3)}, so the interval is unreliable; use "
+            "more groups, or a metric with fewer ties."
         )
     unit = "groups"
     if paired.clusters is not None:
@@ -312,8 +311,8 @@ def _warn_about_differences(paired: PairedValues, settings: ComparisonSettings) 
     if skewed_pairs:
         warn_user(
             f"a few {unit} decide the difference between {join_words(skewed_pairs, 3)} "
-            f"(skewness² / n > {LARGE_SKEW:g}), so the interval is too narrow; look at these "
-            f"{unit}, and at groups_to_flip."
+            f"(skewness² / n > {LARGE_SKEW:g}), so the interval is too narrow; inspect these "
+            f"{unit}, and groups_to_flip."
         )
 
 

@@ -584,13 +584,13 @@ def _run_tests(
         ]
     if paired.items is not None:
         raise ValueError(
-            f"test={settings.test!r} takes groups as independent, but comparisons share items; use "
+            f"test={settings.test!r} assumes independent groups, but comparisons share items; use "
             "test='t'."
         )
     if paired.has_seeds:
         raise ValueError(
-            f"test={settings.test!r} ignores the variance of seeds; use test='t', or average the "
-            "seeds to compare these models rather than the ways of training."
+            f"test={settings.test!r} ignores the variance of seeds; use test='t', or average over "
+            "the seeds to compare these trained models instead of the training procedures."
         )
     if settings.test == "randomization":
         clusters = [sum_by_cluster(difference, paired.clusters) for difference in differences]

@@ -127,7 +127,9 @@ class PairedValues:
         if items is None:
             return self
         if self.clusters is not None:
-            raise ValueError("items= and clusters= both say which groups depend; pass one of them.")
+            raise ValueError(
+                "items= and clusters= both define which groups are dependent; pass one of them."
+            )
         items_of_group = np.asarray(as_array(items, "items"))
         if items_of_group.shape != (self.n_groups, 2):
             raise ValueError(
@@ -144,7 +146,7 @@ class PairedValues:
         n_groups = is_defined.size
         if not is_defined.any():
             raise ValueError(
-                f"no group can be compared: in each of the {n_groups} groups a ranker has nan."
+                f"no group can be compared: each of the {n_groups} groups has nan for a ranker."
             )
         labels = self.labels
         if labels is not None:
@@ -284,7 +286,7 @@ def _refuse_text(columns: Mapping[str, Column]) -> None:
     text_columns = [name for name, column in columns.items() if _is_text(column)]
     if text_columns:
         raise ValueError(
-            f"the columns {join_words(text_columns)} contain words. For a frame with one row per "
+            f"the columns {join_words(text_columns)} contain text. For a frame with one row per "
             "ranker and group pass arm=, group= and score=; for one row per ranker pass arm=, the "
             "column of their names."
         )

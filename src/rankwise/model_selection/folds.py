@@ -63,7 +63,8 @@ def make_folds(cv: CrossValidation, graph: PreferenceGraph) -> Folds:
         return _one_group_folds(graph)
     if isinstance(cv, str):
         raise ValueError(
-            f"cv={cv!r} is unknown here; use None, a number of folds, a splitter or its splits."
+            f"cv={cv!r} is not supported; expected None, a number of folds, a splitter or its "
+            "splits."
         )
     if isinstance(cv, int | np.integer):
         cv = _make_splitter(int(cv), graph)

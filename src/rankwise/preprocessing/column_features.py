@@ -31,7 +31,7 @@ def column_numbers(column: ColumnInfo, cells: AnyArray) -> Array:
     else:
         numbers = _scalar_numbers(column, cells)[:, None]
     if np.isinf(numbers).any():
-        raise ValueError(f"column {column.name!r} has infinite numbers.")
+        raise ValueError(f"column {column.name!r} has infinite values; replace or drop them.")
     return numbers
 
 
@@ -42,7 +42,7 @@ def _vector_numbers(column: ColumnInfo, cells: AnyArray) -> Array:
     is_matrix = cells.ndim == 2 and cells.dtype != object
     if not is_matrix or (not is_training and cells.shape[1] != trained_length):
         raise ValueError(
-            f"column {column.name!r} has lists of other lengths than in training; expected "
+            f"column {column.name!r} has lists of another length than in training; expected "
             f"vectors of {trained_length} numbers in every row."
         )
     return cells.astype(np.float64)
@@ -52,7 +52,7 @@ def _scalar_numbers(column: ColumnInfo, cells: AnyArray) -> Array:
     if cells.dtype != object:
         return cells.astype(np.float64)
     if cells.ndim > 1:
-        raise ValueError(f"column {column.name!r} has words, such as 'lists', expected numbers.")
+        raise ValueError(f"column {column.name!r} has lists, expected numbers.")
     texts = cell_as_text(cells)
     numbers = np.array([_parse_cell(text, column.form) for text in texts])
     if column.reason is not Reason.WORDS_AS_MISSING:

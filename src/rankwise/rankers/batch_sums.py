@@ -273,8 +273,8 @@ class BatchSums:
             if group is None or removed is None or group.n_items < n_removed:
                 raise ValueError(
                     f"{n_removed} rows of {_group_text(name)} cannot be subtracted: "
-                    f"{n_rows or 0} rows of it were added. Subtract what was added before, in "
-                    "whole groups."
+                    f"{n_rows or 0} rows of it were added. Subtract only whole groups that were "
+                    "added before."
                 )
             remaining = group.without(removed)
             # subtract the pairs of a removed and a remaining row: the pairs of the whole group,
@@ -334,7 +334,10 @@ class BatchSums:
         """
         checked_alphas = check_alphas(alphas, "alphas")
         if groups is None or self._is_one_list:
-            raise ValueError("without groups all rows are one list, and none can be left out.")
+            raise ValueError(
+                "a group cannot be left out, because without groups all rows are one list; pass "
+                "groups."
+            )
         X, target, rows_by_group = self._read_batch(X, y, groups, sample_weight)
         scores = np.empty((*target.y.shape, len(checked_alphas)))
         for name, group_rows in rows_by_group.items():
@@ -565,8 +568,8 @@ def _check_unscaled_weights(weight: ArrayLike, n_rows: int) -> Array:
     checked_weight = check_weights(weight, n_rows)
     if not np.array_equal(original_weight, checked_weight):
         raise ValueError(
-            "sample_weight is so large or so small that products of weights cannot be "
-            "held; multiply all weights by one factor that brings them near 1."
+            "sample_weight is so large or so small that products of weights overflow or "
+            "underflow; multiply all weights by one factor that brings them near 1."
         )
     return checked_weight
 

@@ -38,7 +38,7 @@ def learns_in_chunks(model: ChunkLearner) -> bool:
         raise AttributeError(  # which `available_if` expects of a method that is not available
             "partial_fit needs features that do not change from chunk to chunk, but kernel="
             f"{model.kernel!r}, n_basis={model.n_basis!r}; use kernel='linear' without a basis, or "
-            "any other kernel but 'precomputed' with one."
+            "a kernel other than 'precomputed' with basis points."
         )
     return True
 

@@ -111,7 +111,9 @@ class SufficientStatistics(BatchSums):
             The sums.
         """
         if not all(isinstance(name, str | int | float | None) for name in self._n_rows_by_group()):
-            raise ValueError("group labels can be written if they are numbers and text only.")
+            raise ValueError(
+                "only numbers and text can be saved as group labels; convert the labels to text."
+            )
         pairs = self._equations.pairs
         rows = self._equations.rows
         n_features = 0

@@ -166,7 +166,7 @@ def choose_search(search: str, dictionaries: list[Dictionary]) -> str:
         search = _default_search(n_views, have_same_functions)
     if search == "pairs" and n_views != 2:
         raise ValueError(
-            f"search='pairs' is for two views, and there are {n_views}; use 'shared' (one item for "
+            f"search='pairs' needs two views, but there are {n_views}; use 'shared' (one item for "
             "all views) or 'all' (every combination of functions)."
         )
     if search == "all":
@@ -178,8 +178,8 @@ def choose_search(search: str, dictionaries: list[Dictionary]) -> str:
         check_matrix_fits(n_first, n_second, matrix, advice)
     elif search == "shared" and not have_same_functions:
         raise ValueError(
-            f"{n_views} views that take the same item need the same dictionary, and theirs differ "
-            "(a number of views, n_basis of a View or columns as functions make them differ); use "
+            f"{n_views} views that share an item need the same dictionary, but their dictionaries "
+            "differ (because of random views, n_basis of a View, or columns as functions); use "
             "search='all', or a list of View with one dictionary."
         )
     return search
@@ -202,6 +202,6 @@ def _check_combinations(n_functions: list[int]) -> None:
         sizes = " × ".join(map(str, n_functions))
         raise ValueError(
             f"search='all' tries every combination of {sizes} functions, "
-            f"which are more than {MAX_COMBINATIONS:,}; use a smaller dictionary (for example "
+            f"more than the limit of {MAX_COMBINATIONS:,}; use a smaller dictionary (for example "
             "dictionary=100), or a list of View with one dictionary and search='shared'."
         )

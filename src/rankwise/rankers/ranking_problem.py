@@ -117,7 +117,7 @@ def no_nuisance(learner: str, target: TrainingTarget) -> None:
     """Raise an error if there are nuisance columns, which this learner does not support."""
     if target.nuisance is not None:
         raise ValueError(
-            f"{learner} takes no nuisance; use RankRLS, RankLogistic or their searches."
+            f"{learner} does not support nuisance; use RankRLS, RankLogistic or their searches."
         )
 
 

@@ -203,8 +203,8 @@ def split_unscored(target: TrainingTarget, n_items: int) -> PartialRelevance:
     n_unscored = len(partial_target.unscored)
     if n_unscored and not partial_target.has_unscored_pairs:
         warn_user(
-            f"no two of the {n_unscored} unscored rows are in one group, so there is "
-            "nothing to learn from them, and views agree on the scored rows instead. Give unscored "
+            f"no two of the {n_unscored} unscored rows are in one group, so the unscored rows are "
+            "not used, and the agreement of views is measured on the scored rows. Give unscored "
             "rows group labels that they share with other unscored rows.",
         )
     return partial_target

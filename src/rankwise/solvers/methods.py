@@ -46,7 +46,7 @@ def choose_method(kernel: Kernel, X: Matrix, solver: str, *, has_basis: bool = F
     check_option("solver", solver, SOLVERS)
     if has_basis:
         if solver not in ("auto", "primal"):
-            raise ValueError(f"a basis is solved by solver='primal', not {solver!r}.")
+            raise ValueError(f"a basis needs solver='primal' or 'auto'; got solver={solver!r}.")
         return "primal"
     if not kernel.is_linear:
         if solver not in ("auto", "dual"):

@@ -109,7 +109,7 @@ def held_out_pairs(
     if len(pairs.better) == 0:
         raise ValueError(
             "no pair of items with different scores is held out as a whole, so probabilities "
-            f"cannot be fitted; leave out other units than {units.kind} (units=...), or "
+            f"cannot be fitted; pass other units= than {units.kind}, or "
             "pass more data."
         )
 

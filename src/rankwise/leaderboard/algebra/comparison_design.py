@@ -176,8 +176,8 @@ def iterative_solver(
         # A caller that passes a limit expects to stop there.
         if not solution.converged and max_iter is None:
             warn_user(
-                f"conjugate gradients stopped after {MAX_ITERATIONS} iterations before the "
-                "ratings were exact; a larger alpha makes the system easier.",
+                f"the ratings did not converge in {MAX_ITERATIONS} iterations of conjugate "
+                "gradients; increase alpha.",
                 ConvergenceWarning,
             )
         return np.asarray(solution.x.reshape(right.shape))

@@ -171,8 +171,8 @@ def newton(problem: Problem, start: Array, tol: float) -> Point:
         n_iter += 1
     if relative_gap > 1e5 * tol:  # rounding alone causes smaller ones
         warn_user(
-            f"the ratings stopped after {n_iter} steps at a relative gap of {relative_gap:.1e}; "
-            "a larger alpha makes them exact.",
+            f"the ratings did not converge in {n_iter} steps (relative gap {relative_gap:.1e}); "
+            "increase alpha.",
             ConvergenceWarning,
         )
     return point._replace(relative_gap=relative_gap, n_iter=n_iter)

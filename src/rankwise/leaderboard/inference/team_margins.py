@@ -100,7 +100,7 @@ def team_contrast(
     if not teams.determines(contrasts)[0]:
         raise ValueError(
             f"the comparisons do not determine the margin of {first!r} over {second!r}: some "
-            "members always played together, or never met the others."
+            "members always played together, or never played the others."
         )
     return item_weights
 

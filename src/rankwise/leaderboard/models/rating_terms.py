@@ -255,7 +255,10 @@ class RatingTerms:
             return np.array([self.times.max()])
         times = as_times([time], 1)
         if times.dtype.kind != self.times.dtype.kind:
-            raise ValueError(f"time={time!r}, but the times of the board are like {self.times[0]}.")
+            raise ValueError(
+                f"time={time!r} does not have the format of the board's times, such as "
+                f"{self.times[0]}."
+            )
         return times
 
     def codes_of_levels(self, context: object) -> list[int]:
@@ -269,7 +272,7 @@ class RatingTerms:
         else:
             names = ", ".join(self.levels) or "none"
             raise ValueError(
-                f"context={context!r}, but the contexts of the board are: {names}; pass a dict."
+                f"context={context!r}; expected a dict with a level for each context: {names}."
             )
         level_numbers = []
         for name, levels in self.levels.items():
