@@ -430,6 +430,31 @@ def test_planted_bad_judges_are_found():
         assert table[2].side_low > 0.2
 
 
+def test_judges_of_winners_and_losers_have_no_side_bias():
+    rng = np.random.default_rng(0)
+    winner = rng.integers(0, 4, 200)
+    loser = (winner + rng.integers(1, 4, 200)) % 4
+    judge = rng.integers(0, 3, 200)
+    board = rate({"winner": winner, "loser": loser, "judge": judge}, judge="judge")
+    assert [judge.side_bias for judge in board.judges] == [None] * 3
+    assert [judge.side_low for judge in board.judges] == [None] * 3
+    assert all("side" not in judge.remark for judge in board.judges)
+    (table,) = [table for table in tables(board) if table.title.startswith("judges")]
+    assert {row[4] for row in table.rows} == {"–"}
+
+    columns = {"a": winner, "b": loser, "won": ["a"] * 200, "judge": judge}
+    columns["won"][0] = "b"  # now the sides have a meaning
+    board = rate(columns, sides=("a", "b"), outcome="won", judge="judge")
+    assert all(judge.side_bias > 0.5 for judge in board.judges)
+
+
+def test_ties_alone_explain_nothing():
+    ties = {"a": list("ABCABC"), "b": list("BCABCA"), "outcome": ["tie"] * 6}
+    board = rate(ties, sides=("a", "b"), outcome="outcome")
+    assert board.circles.unexplained is None
+    assert not any("explain" in note for note in footnotes(board))
+
+
 def test_agreement_is_with_ratings_made_without_the_judge():
     data, _ = judged(n_judges=4, n_each=15)
     found = rate(data, alpha=1e-3)

@@ -248,6 +248,11 @@ class PairData:
         return self.teams.n_teams
 
     @property
+    def has_sides(self) -> bool:
+        """Whether the first side lost at least once; if it never did, it is the winner."""
+        return bool((self.outcome < 0).any())
+
+    @property
     def n_pairs(self) -> int:
         """Number of comparisons."""
         return len(self.first)

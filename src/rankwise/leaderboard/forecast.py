@@ -330,9 +330,8 @@ class _EloFit(NamedTuple):
 
 def _fit_elo(data: PairData, step: float) -> _EloFit:
     outcome = np.sign(data.outcome)
-    has_sides = bool((data.outcome < 0).any())  # otherwise the first side is always the winner
     margins, ratings = elo_margins(data, step)
-    chances = fit_chances(margins, outcome, data.weight, estimate_side=has_sides)
+    chances = fit_chances(margins, outcome, data.weight, estimate_side=data.has_sides)
     loss = float(log_losses(chances.probabilities(margins), outcome).mean())
     return _EloFit(loss, step, chances, ratings)
 

@@ -33,7 +33,8 @@ class Judge(NamedTuple):
     agreement, agreement_low, agreement_high : float or None
         Share of the judge's comparisons with a winner that the ratings of the other judges predict.
     side_bias, side_low, side_high : float or None
-        Mean outcome for the first side minus the expected one.
+        Mean outcome for the first side minus the expected one. None if the first side never lost,
+        as in a table of winners and losers, where it has no meaning.
     weight, weight_low, weight_high : float
         Slope of the judge's outcomes on the expected margins, relative to the average judge and
         shrunk towards 1 where there are few comparisons: 1 is the average judge, 0 is chance.
@@ -48,7 +49,7 @@ class Judge(NamedTuple):
     agreement: float | None
     agreement_low: float | None
     agreement_high: float | None
-    side_bias: float
+    side_bias: float | None
     side_low: float | None
     side_high: float | None
     weight: float
@@ -107,7 +108,9 @@ def evaluate_judges(data: PairData, model: RatingModel, confidence: float) -> tu
     outcome = data.outcome
     if model.outcome_curve is not None:  # it expects wins and losses, not margins
         outcome = np.sign(outcome)
-    return compare_judges(outcome, expected, judges.codes, judges.labels, confidence)
+    return compare_judges(
+        outcome, expected, judges.codes, judges.labels, confidence, has_sides=data.has_sides
+    )
 
 
 def compare_judges(
@@ -116,6 +119,8 @@ def compare_judges(
     judge_codes: Indices,
     labels: Labels,
     confidence: float,
+    *,
+    has_sides: bool = True,
 ) -> tuple[Judge, ...]:
     """Compare the outcomes for the first side with held-out expectations.
 
@@ -129,6 +134,8 @@ def compare_judges(
         Names of the judges.
     confidence : float
         Confidence of the intervals, for each judge; remarks hold for all judges simultaneously.
+    has_sides : bool, default=True
+        Whether the first side means anything; otherwise no side bias is estimated.
     """
     # The weight of a judge is the slope of the outcomes on the expected ones, shrunk towards 1.
     tail = (1 - confidence) / 2
@@ -140,6 +147,8 @@ def compare_judges(
     # The side bias is the mean residual after the weighted expected outcomes.
     predicted = slopes.average * weight[judge_codes] * expected
     bias = _side_bias_by_judge(outcome - predicted, judge_codes)
+    if not has_sides:
+        bias = bias._replace(value=np.full(len(n_votes), np.nan))
     bias_quantile = student.isf(tail, np.maximum(1, n_votes - 1))
     bias_width = np.where(n_votes < 2, np.nan, bias_quantile * bias.error)
     agreement = _agreement_by_judge(outcome, expected, judge_codes, tail)

@@ -170,7 +170,7 @@ def _judge_cells(judge: Judge) -> list[str]:
         str(judge.n),
         MISSING if judge.agreement is None else f"{judge.agreement:.2f}",
         interval(judge.agreement_low, judge.agreement_high),
-        f"{judge.side_bias:.2f}",
+        MISSING if judge.side_bias is None else f"{judge.side_bias:z.2f}",
         interval(judge.side_low, judge.side_high),
         f"{judge.weight:.2f}",
         judge.remark,
@@ -265,6 +265,8 @@ def _unexplained_notes(board: Leaderboard) -> list[str]:
     """Return the share of the outcomes that ratings explain, and the test of circles."""
     # Circles: a beats b, b beats c and c beats a.
     circles = board.circles
+    if circles.unexplained is None:
+        return []
     explained = max(0.0, 100 - 100 * circles.unexplained)  # percent
     if circles.cyclicity is None:
         return [f"ratings explain {explained:.0f}% of the outcomes"]

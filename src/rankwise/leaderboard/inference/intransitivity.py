@@ -26,9 +26,9 @@ class Intransitivity(NamedTuple):
 
     Attributes
     ----------
-    unexplained : float
+    unexplained : float or None
         Share of the sum of squared outcomes Σ ω δ² that the model does not predict: ties, chance,
-        circles, and the bias of regularization (or of the features).
+        circles, and the bias of regularization (or of the features). None if all are ties.
     cyclicity : float or None
         Share of the squared mean outcomes of the pairs that no ratings of the items can explain: 0
         if ratings explain all means, 1 if all of them are cyclic. With few comparisons per pair it
@@ -43,7 +43,7 @@ class Intransitivity(NamedTuple):
         For comparisons without circles, `cycle_ratio` is between these bounds in 95% of cases.
     """
 
-    unexplained: float
+    unexplained: float | None
     cyclicity: float | None = None
     cycle_ratio: float | None = None
     chance_low: float | None = None
@@ -214,7 +214,7 @@ def measure_intransitivity(model: RatingModel, *, is_testable: bool) -> Intransi
     expected = model.expected(model.margins())
     residuals_of_outcomes = counts.target - expected[counts.pair_of_outcome]
     # Share of the sum of squared outcomes that the model does not predict
-    unexplained = 0.0
+    unexplained = None
     if counts.squared_target > 0:
         residual_squares = float(counts.outcome_weight @ residuals_of_outcomes**2)
         unexplained = residual_squares / counts.squared_target

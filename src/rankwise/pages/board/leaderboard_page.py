@@ -312,8 +312,7 @@ def _has_sides(board: Leaderboard) -> bool:
     If the first side never lost, it is the winner: a table of winners and losers has no sides, and
     a bias of its judges toward one of them cannot be estimated.
     """
-    comparisons = board.comparisons
-    return comparisons is None or bool((comparisons.outcome < 0).any())
+    return board.comparisons is None or board.comparisons.has_sides
 
 
 def _are_wins_ties_and_losses(board: Leaderboard) -> bool:
