@@ -771,3 +771,15 @@ def test_comparisons_are_counted_as_comparisons():
     words = words_of(page)
     assert "4 comparisons of 4 items" in words
     assert "Of 4 comparisons with a winner" in words
+
+
+def test_data_with_the_same_index_in_different_orders_are_refused():
+    X, y, groups = make_ranking(n_queries=8, random_state=0)[:3]
+    model = RankRLS().fit(X, y, groups)
+    scores = pd.Series(model.predict(X))
+    frame, relevance = pd.DataFrame(X), pd.Series(y)
+    with pytest.raises(ValueError, match="same pandas index"):
+        report(model, frame, relevance[::-1], groups)
+    with pytest.raises(ValueError, match="same pandas index"):
+        report(model, frame, relevance, groups, previous=scores[::-1])
+    assert str(report(model, frame, relevance, groups, previous=scores))

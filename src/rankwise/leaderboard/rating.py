@@ -129,6 +129,8 @@ def rate(
         exists.
     weight : str or int, optional
         Column with the weight of each comparison; by default the column "weight" if it exists.
+        Intervals count each comparison once, whatever its weight: for counts of equal results, pass
+        `wins` or repeat the rows.
     judge, cluster : str or int, optional
         Columns with the judge of each comparison, and with the label that dependent comparisons
         share.

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from rankwise.defaults import DEFAULT_CONFIDENCE
 from rankwise.environment import package_versions
 from rankwise.formatting import JsonObject
+from rankwise.frames import check_same_index
 from rankwise.metrics import Metric
 from rankwise.pages.page import Page, assemble
 from rankwise.pages.report.baselines import find_baselines
@@ -116,6 +117,7 @@ def report(
     >>> "are in the right order" in str(page)
     True
     """
+    check_same_index(X=X, y=y, groups=groups, ids=ids, model=model, previous=previous)
     ranking = survival_ranking(model, X, y, groups)
     if ranking is not None:
         return survival_report(
