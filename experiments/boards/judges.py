@@ -19,7 +19,7 @@ from rankwise.leaderboard import rate
 
 KINDS = {"random": 3, "against": 1, "first side": 2}
 REMARKS = {
-    "random": "hardly follows the others",
+    "random": "agrees little with the other judges",
     "against": "votes against the others",
     "first side": "favors the first side",
 }

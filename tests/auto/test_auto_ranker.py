@@ -383,8 +383,8 @@ class Broken(Ridge):
         raise RuntimeError("no luck today")
 
 
-@pytest.mark.parametrize("ranker, why", [(Broken(), "no luck today"), (ByQuery(), "no weights")])
-def test_a_member_that_fails_or_takes_no_weights_is_left_out_and_said(data, ranker, why):
+@pytest.mark.parametrize("ranker, why", [(Broken(), "no luck today"), (ByQuery(), "sample_weight")])
+def test_a_member_that_fails_or_takes_no_weights_is_left_out(data, ranker, why):
     weights = np.ones(len(data[1]))
     with pytest.warns(UserWarning, match=why):
         model = AutoRanker([*LINEAR, ranker], n_resamples=0).fit(*data, weights)
@@ -794,3 +794,28 @@ def test_a_metric_that_is_nan_everywhere_is_refused(data):
     for search in (AutoRanker(scoring=unknown), RankRLSCV(scoring=unknown)):
         with pytest.raises(ValueError, match="unknown is undefined"):
             search.fit(*data)
+
+
+def test_float32_features_give_the_model_of_float64():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(560, 4)).astype(np.float32)
+    new = rng.normal(size=(50, 4)).astype(np.float32)
+    groups = np.repeat(np.arange(40), 14)
+    y = np.clip(np.round(X[:, 0] + np.sin(2 * X[:, 1]) + rng.normal(size=560) / 2), 0, 3)
+    members = ["rbf, standard, magnitude", "linear, standard, magnitude"]
+    single = AutoRanker(members, n_resamples=0).fit(X, y, groups)
+    double = AutoRanker(members, n_resamples=0).fit(X.astype(float), y, groups)
+    assert alphas_of(single) == pytest.approx(alphas_of(double), rel=1e-3)
+    scores = double.predict(new.astype(float))
+    np.testing.assert_allclose(single.predict(new), scores, atol=1e-4 * np.ptp(scores))
+
+
+def test_groups_in_another_order_than_the_items_are_refused():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(120, 2)), columns=["a", "b"])
+    groups = pd.Series(np.repeat(np.arange(12), 10))
+    model = AutoRanker(["linear, standard, magnitude"], n_resamples=0)
+    model.fit(X, X["a"] + rng.normal(size=120), groups)
+    for method in (model.predict, model.rank):
+        with pytest.raises(ValueError, match="X and groups"):
+            method(X, groups[::-1])

@@ -131,6 +131,52 @@ def test_leave_out_one_at_a_time_is_refitting(table, rng, gaps, kind, leave, int
             assert relative_error(found, truth) < 1e-8, (options, alpha)
 
 
+@pytest.mark.filterwarnings("ignore:the best alpha")
+@pytest.mark.parametrize("gaps", [False, True])
+@pytest.mark.parametrize("kind", ["linear", "rbf"])
+def test_columns_with_equal_features_are_tied_in_every_row_left_out(rng, gaps, kind):
+    rows = rng.integers(0, 2, (16, 3)).astype(float)
+    columns = rng.integers(0, 2, (14, 3)).astype(float)  # of eight kinds, so many are equal
+    Y = rows @ rng.standard_normal((3, 3)) @ columns.T + rng.standard_normal((16, 14))
+    if gaps:
+        Y = with_missing(Y, rng)
+    model = ConditionalRankRLS(row_kernel=kind, column_kernel=kind, tol=1e-12)
+    held = model.leave_out(rows, columns, Y, "rows", alphas=ALPHAS, cv=None)
+    for a, b in itertools.combinations(range(14), 2):
+        if np.array_equal(columns[a], columns[b]):
+            difference = held[:, a] - held[:, b]
+            assert (difference[~np.isnan(difference)] == 0).all()
+
+    known = ~np.isnan(Y)
+    errors = np.zeros((len(rows), len(ALPHAS)))
+    for row in range(len(rows)):
+        others = np.delete(np.arange(len(rows)), row)
+        for k, alpha in enumerate(ALPHAS):
+            model.set_params(alpha=alpha).fit(rows[others], columns, Y[others])
+            scores = model.predict(rows[[row]], columns)[0]
+            errors[row, k] = disagreement_error(Y[row, known[row]], scores[known[row]])
+            held_out = disagreement_error(Y[row, known[row]], held[row, known[row], k])
+            assert held_out == pytest.approx(errors[row, k])
+    search = ConditionalRankRLSCV(
+        ALPHAS, leave="rows", row_kernel=kind, column_kernel=kind, scoring="disagreement", tol=1e-12
+    )
+    search.fit(rows, columns, Y)
+    assert search.best_score_ == pytest.approx(errors.mean(axis=0).min())
+
+
+def test_tables_in_another_order_than_their_columns_are_refused(rng):
+    rows = pd.DataFrame(rng.standard_normal((5, 2)), index=list("abcde"))
+    columns = pd.DataFrame(rng.standard_normal((4, 2)), index=list("wxyz"))
+    Y = pd.DataFrame(rng.standard_normal((5, 4)), index=rows.index, columns=columns.index)
+    model = ConditionalRankRLS().fit(rows, columns, Y)
+    with pytest.raises(ValueError, match="columns and Y.T"):
+        ConditionalRankRLS().fit(rows, columns, Y[list("zyxw")])
+    with pytest.raises(ValueError, match="columns and Y.T"):
+        model.score(rows, columns, Y[list("zyxw")])
+    with pytest.raises(ValueError, match="rows and Y "):
+        model.score(rows, columns, Y[::-1])
+
+
 @pytest.mark.parametrize("leave", ["rows", "columns", "both"])
 @pytest.mark.parametrize("ranked", ["columns", "rows", "cells"])
 def test_folds_are_refitted_by_the_public_estimator(table, rng, ranked, leave):

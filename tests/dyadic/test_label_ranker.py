@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from hypothesis import given
@@ -323,3 +324,14 @@ def test_classes_of_any_kind_are_known_again_at_score(data, classes):
     y = np.array(classes)[np.arange(10) % 2]
     model = LabelRanker(1e-6, kernel="rbf").fit(data[0], y)
     assert model.score(data[0], y, "hit@1") == 1
+
+
+def test_a_frame_and_labels_in_different_orders_are_refused():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(20, 3)), columns=list("abc"))
+    Y = pd.DataFrame(rng.normal(size=(20, 4)))
+    model = LabelRanker().fit(X, Y)
+    with pytest.raises(ValueError, match="X and y"):
+        LabelRanker().fit(X, Y[::-1])
+    with pytest.raises(ValueError, match="X and y"):
+        model.score(X, Y[::-1])

@@ -88,7 +88,7 @@ def test_ties_only_give_equal_ratings_and_one_shared_rank():
     assert [(row.n, row.wins, row.ties, row.losses) for row in board] == [
         (3, 0, 3, 0), (3, 0, 3, 0), (2, 0, 2, 0),
     ]  # fmt: skip
-    assert board.circles == (0, 0, None, None, None)
+    assert board.circles == (None, 0, None, None, None)
     assert "0.000" in repr(board)
 
 

@@ -7,7 +7,14 @@ import pandas as pd
 import pytest
 
 from rankwise import RankRLS, SurvivalGraph
-from rankwise.metrics import concordance, concordance_difference, disagreement_error, evaluate, ndcg
+from rankwise.metrics import (
+    concordance,
+    concordance_difference,
+    disagreement_error,
+    evaluate,
+    kaplan_meier,
+    ndcg,
+)
 from tests import oracle
 
 N = 80
@@ -198,3 +205,16 @@ def test_impossible_options_are_refused():
         concordance(y, score, ipcw=structured([0.5, 0.7], [True, False]))
     with pytest.raises(ValueError, match="y_true"):
         concordance_difference([1.0, 2.0], [1, 2], [2, 1])
+
+
+def test_series_in_different_orders_are_refused():
+    time = pd.Series([5.0, 8, 12, 3], index=list("abcd"))
+    event = pd.Series([1, 0, 1, 1], index=list("dcba"))
+    scores = pd.Series([1.0, 2, 3, 4], index=list("dcba"))
+    for call in (
+        lambda: SurvivalGraph(time, event),
+        lambda: kaplan_meier(time, event),
+        lambda: concordance(pd.DataFrame({"time": time, "event": event[::-1]}), scores),
+    ):
+        with pytest.raises(ValueError, match="different orders"):
+            call()

@@ -261,3 +261,27 @@ def test_rankers_of_a_long_frame_have_labels_of_any_kind(values, labels):
     frame["model"] = models.to_numpy()
     (row,) = compare(frame, **LONG, greater_is_better=False).rows
     assert (row.a, row.b) == tuple(map(str, labels))
+
+
+@pytest.mark.parametrize(
+    "clusters_first", [False, True], ids=["values in another order", "clusters in another order"]
+)
+def test_series_in_different_orders_are_refused(clusters_first):
+    rng = np.random.default_rng(0)
+    names = [f"q{k}" for k in range(30)]
+    old = pd.Series(rng.normal(size=30), index=names)
+    new = old + 0.2 + 0.01 * rng.normal(size=30)
+    topics = pd.Series(np.arange(30) // 3, index=names)
+    with pytest.raises(ValueError, match="different orders"):
+        if clusters_first:
+            compare({"old": old, "new": new}, clusters=topics[::-1])
+        else:
+            compare({"old": old, "new": new[::-1]})
+    in_order = compare({"old": old, "new": new}, clusters=topics)
+    np.testing.assert_allclose(in_order.rows[0].difference, (old - new).mean())
+
+    frame = pd.DataFrame({"old": old, "new": new})
+    with pytest.raises(ValueError, match="another order"):
+        compare(frame, clusters=topics[::-1])
+    by_name = compare(frame, clusters=topics[::-1].to_dict())
+    assert by_name.rows[0].p == compare(frame, clusters=topics).rows[0].p

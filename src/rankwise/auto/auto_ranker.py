@@ -50,6 +50,7 @@ from rankwise.auto.unit_estimate import estimate_from_units, note_of_optimism
 from rankwise.datasets import PairData
 from rankwise.errors import warn_user
 from rankwise.fitted_schema import FittedSchema, Floats, Ints, ListOf, Model, Values
+from rankwise.frames import check_same_index
 from rankwise.graphs import PairGraph
 from rankwise.graphs.supervision import Preferences, TrainingTarget, read_y
 from rankwise.kernels.stable_products import row_products
@@ -331,6 +332,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
         if self.comparison_ is not None:
             items = read_items_to_predict(X, self.item_id_)
             return self._scores_of_order(self._transform(items.X), items.names)
+        check_same_index(X=X, groups=groups)
         return self._score(self._transform(without_group_columns(self, X)), groups)
 
     @single_threaded

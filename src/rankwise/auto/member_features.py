@@ -46,6 +46,8 @@ def candidate_features(entry: CandidateMember, data: TrainingData, seed: int) ->
 
     expansion: Any
     if entry.expansion == "rbf":
+        # Nystroem inverts small eigenvalues, which are rounding noise in single precision
+        scaled = scaled.astype(np.float64)
         expansion = Nystroem(
             gamma=RELATIVE_GAMMA / _median_squared_distance(scaled, seed),
             n_components=min(N_BASIS, scaled.shape[0]),

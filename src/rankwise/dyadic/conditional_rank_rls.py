@@ -306,6 +306,7 @@ class ConditionalRankRLS(RankerMixin, BaseEstimator):
             The metric; its mean over the columns if rows are ranked, its value over all cells if
             cells are ranked.
         """
+        _check_order_of_table(rows, columns, Y)
         scores = self.predict(rows, columns)
         Y = check_float_array("Y", as_array(Y, "Y"))
         if Y.shape != scores.shape:
@@ -396,7 +397,7 @@ class ConditionalRankRLS(RankerMixin, BaseEstimator):
         The problem ranks the columns of its rows, so the table is transposed if rows are ranked.
         """
         self._check_options(sample_weight)
-        check_same_index(rows=rows, Y=Y)
+        _check_order_of_table(rows, columns, Y)
         Y = _read_scores(Y)
         row_items, column_items = self._read_items(rows, columns)
 
@@ -760,6 +761,13 @@ def make_kernel(function: Any, gamma: Any, params: dict[str, Any] | None) -> Ker
     if callable(function) or function == "ngram":
         return Kernel(function, params=params)
     return Kernel(function, gamma, **params)  # params has degree and coef0
+
+
+def _check_order_of_table(rows: MatrixLike, columns: MatrixLike, Y: ArrayLike) -> None:
+    """Raise a ValueError if a frame Y has the rows or columns of the features in another order."""
+    check_same_index(rows=rows, Y=Y)
+    if hasattr(Y, "iloc"):
+        check_same_index(columns=columns, **{"Y.T": Y.T})
 
 
 def _read_scores(Y: ArrayLike) -> Array:

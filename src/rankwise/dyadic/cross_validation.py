@@ -35,6 +35,7 @@ from rankwise.graphs import ScoreGraph
 from rankwise.groups import Groups
 from rankwise.kernels.feature_maps import ColumnFeatures
 from rankwise.kernels.solver_input import SolverInput
+from rankwise.kernels.stable_products import first_equal_rows
 from rankwise.losses import SquaredLoss
 from rankwise.metrics import Metric
 from rankwise.metrics.by_group import metric_by_group
@@ -221,7 +222,31 @@ class DyadicTask(TableTask):
             return self._refit_folds(alphas, cv)
         n_rows, _ = self.problem.loss.shape
         check_pairs_remain(n_rows > 1)
+        scores = self._with_equal_scores_of_equal_columns(scores)
         return HeldOutTable(scores, f"leave-{self._row_name}-out", n_rows, refits=False)
+
+    def _with_equal_scores_of_equal_columns(self, scores: Array) -> Array:
+        """Give columns with equal features equal scores, so that rounding does not order them.
+
+        In each row they get the score of the first of them that has one; cells without a score
+        stay without.
+        """
+        columns = self.problem.columns
+        if not isinstance(columns, DecomposedSide):  # labels have no features
+            return scores
+        first_equal_column = first_equal_rows(columns.matrix)
+        if first_equal_column is None:
+            return scores
+        scores = scores.copy()
+        rows = np.arange(len(scores))
+        for column in np.unique(first_equal_column):
+            is_equal = first_equal_column == column
+            equal_scores = scores[:, is_equal]  # rows × equal columns × alphas
+            is_missing = np.isnan(equal_scores)
+            first_known = np.argmin(is_missing[:, :, 0], axis=1)
+            score_of_row = equal_scores[rows, first_known][:, np.newaxis]
+            scores[:, is_equal] = np.where(is_missing, np.nan, score_of_row)
+        return scores
 
     def _leave_one_column_out(self, alphas: Array) -> HeldOutTable:
         _, n_columns = self.problem.loss.shape

@@ -27,6 +27,7 @@ from rankwise.dyadic.sides import (
 )
 from rankwise.dyadic.solver import DyadicProblem
 from rankwise.fitted_schema import FittedSchema, Floats, Model, Values
+from rankwise.frames import check_same_index
 from rankwise.kernels.kernel import KernelName
 from rankwise.kernels.solver_input import SolverInput, has_basis, make_solver_input
 from rankwise.metrics import get_metric
@@ -325,6 +326,7 @@ class LabelRanker(KernelModel):
         """
         check_is_fitted(self)
         scores = self.predict(X)
+        check_same_index(X=X, y=y)
         Y = read_labels(y, self.values, self.labels_).Y
         if len(Y) != len(scores):
             raise ValueError(f"Y has {len(Y)} rows but X has {len(scores)}.")
@@ -417,6 +419,7 @@ class LabelRanker(KernelModel):
 
     def _make_task(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None) -> LabelTask:
         """Check the parameters and the data, and set up the problem."""
+        check_same_index(X=X, y=y, sample_weight=sample_weight)
         kernel = self.make_kernel()
         self.vectorizer_ = fit_vectorizer(X, kernel)
         X = validate_X(self, encode_items(self.vectorizer_, X))

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankwise.arrays import Array, Indices, take_weights, weights_or_ones
 from rankwise.caching import cached_property
+from rankwise.frames import check_same_index
 from rankwise.graphs.base import GraphDescription, PairGraph, PreferenceGraph
 from rankwise.graphs.laplacian_roots import GraphRoot
 from rankwise.graphs.pair_blocks import PairBlock, edges_of_blocks, pair_blocks, partner_blocks
@@ -89,6 +90,7 @@ class SurvivalGraph(PreferenceGraph):
                 "late are comparable only while both are under observation. Drop such items, or "
                 "count time from the entry if that is meaningful."
             )
+        check_same_index(time=time, event=event, groups=groups, sample_weight=sample_weight)
         times, events = check_survival(time, event)
         weight = None
         if sample_weight is not None:

@@ -11,7 +11,7 @@ from scipy.special import stdtr, stdtrit
 
 from rankwise.arrays import Array, Indices
 from rankwise.defaults import DEFAULT_CONFIDENCE
-from rankwise.frames import as_array
+from rankwise.frames import as_array, check_same_index
 from rankwise.graphs import SurvivalGraph
 from rankwise.graphs.violated_pairs import PairCounts
 from rankwise.validation import check_float_array, check_survival
@@ -124,6 +124,7 @@ def read_survival(
 
     Two columns are times and events if there is one list of scores.
     """
+    check_same_index(y_true=y_true, y_score=y_score, groups=groups, sample_weight=sample_weight)
     score = check_float_array("y_score", y_score)
     if score.ndim != 1:
         if isinstance(y_true, SurvivalGraph):
@@ -175,6 +176,7 @@ def kaplan_meier(time: ArrayLike, event: ArrayLike) -> tuple[Array, Array]:
     >>> kaplan_meier([5, 8, 12, 3], [1, 0, 1, 1])
     (array([ 0.,  3.,  5., 12.]), array([1.  , 0.75, 0.5 , 0.  ]))
     """
+    check_same_index(time=time, event=event)
     times, events = check_survival(time, event)
     has_time = ~np.isnan(times)
     event_times, n_events = np.unique(times[events], return_counts=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from os import PathLike
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +14,7 @@ from rankwise.arrays import Array, Indices
 from rankwise.datasets import TrecRun
 from rankwise.errors import warn_user
 from rankwise.formatting import join_words
-from rankwise.frames import DataFrame, as_array, frame_columns
+from rankwise.frames import DataFrame, as_array, check_same_index, frame_columns
 from rankwise.groups import encode_groups
 from rankwise.metrics.shared_items import ComparedItems
 from rankwise.validation import check_float_array
@@ -105,6 +105,8 @@ class PairedValues:
         if clusters is None:
             return self
         n_groups = self.n_groups
+        if self.labels is not None and hasattr(clusters, "iloc"):
+            _check_order_of_index(clusters, list(self.labels))
         if isinstance(clusters, Mapping):
             if self.labels is None:
                 raise ValueError(
@@ -188,6 +190,8 @@ def read_values(
     if columns is not None:
         paired = _read_long(_columns_of(values), columns)
     elif isinstance(values, Mapping):
+        named_inputs = {str(name): entries for name, entries in values.items()}
+        check_same_index(**{**named_inputs, "clusters": clusters})
         paired = PairedValues(_read_arrays(values), None, None)
     else:
         paired = _read_wide(values, arm)
@@ -204,6 +208,16 @@ def _columns_of(values: CompareInput) -> dict[str, Column]:
             "frame."
         )
     return columns
+
+
+def _check_order_of_index(clusters: Any, group_names: list[Any]) -> None:
+    """Raise a ValueError if the index of a Series names the groups in another order."""
+    index = clusters.index.tolist()
+    if index != group_names and sorted(map(str, index)) == sorted(map(str, group_names)):
+        raise ValueError(
+            "the index of clusters has the names of the groups, but in another order. Clusters are "
+            "matched by position, not by the index: pass clusters.to_dict() to match them by name."
+        )
 
 
 def _read_arrays(values: Mapping[str, ArrayLike]) -> dict[str, Array]:

@@ -13,6 +13,7 @@ from sklearn.utils.metadata_routing import MetadataRequest, get_routing_for_obje
 
 from rankwise.arrays import MatrixLike, Numbers
 from rankwise.errors import UndefinedMetricError
+from rankwise.frames import check_same_index
 from rankwise.graphs.supervision import unpack_target
 from rankwise.metrics import Metric, get_metric
 
@@ -38,6 +39,7 @@ def needs_groups(estimator: BaseEstimator, method: str = "predict") -> bool:
 
 def predict_items(estimator: BaseEstimator, X: MatrixLike, groups: ArrayLike | None) -> Numbers:
     """Predict scores by any estimator; groups are routed to the steps that request them."""
+    check_same_index(X=X, groups=groups)
     metadata = group_metadata(estimator, "predict", groups)
     if not metadata:
         return np.asarray(estimator.predict(X))
