@@ -198,7 +198,7 @@ def test_the_user_overrules_what_columns_are(tmp_path, messy):
     assert found["Baujahr"]["use"] == found["Verkauft am"]["use"] == "category"
     assert found["Zimmer"] == {
         **{"name": "Zimmer", "use": "dropped", "n_missing": 0},
-        "why": "as asked for",
+        "why": "as requested",
     }
     assert columns("--numeric", "Listing ID")["Listing ID"]["use"] == "number"
     assert [n for n, c in columns("--features", "Zimmer").items() if c["use"] == "number"] == [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -335,3 +336,15 @@ def test_a_frame_and_labels_in_different_orders_are_refused():
         LabelRanker().fit(X, Y[::-1])
     with pytest.raises(ValueError, match="X and y"):
         model.score(X, Y[::-1])
+
+
+def test_scores_that_look_like_ranks_are_named():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, 3))
+    ranks = 1 + np.argsort(rng.normal(size=(20, 4)), axis=1)
+    with pytest.warns(UserWarning, match="values='ranks'"):
+        LabelRanker().fit(X, ranks)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        LabelRanker(values="ranks").fit(X, ranks)
+        LabelRanker().fit(X, ranks - 1)

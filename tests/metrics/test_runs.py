@@ -6,6 +6,7 @@ import collections
 import importlib.machinery
 import sys
 import types
+import warnings
 
 import ir_measures
 import numpy as np
@@ -266,3 +267,21 @@ def test_without_ir_datasets_a_missing_file_is_reported(tmp_path):
         evaluate_runs(str(tmp_path / "none"), {"q": {"a": 1.0}})
     with pytest.raises(ValueError, match="expected nested dictionaries"):
         evaluate_runs([1, 2], {"q": {"a": 1.0}})
+
+
+def test_a_run_without_any_judged_document_is_named():
+    qrels = {"q1": {"d1": 1}, "q2": {"d2": 1}}
+    with pytest.warns(UserWarning, match="'D1'.*'d1'"):
+        evaluation = evaluate_runs(qrels, {"run": {"q1": {"D1": 1.0}, "q2": {"D2": 2.0}}})
+    assert all(not values.any() for values in evaluation.values.values())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        evaluate_runs(qrels, {"run": {"q1": {"D1": 1.0}, "q2": {"d2": 2.0}}})
+
+
+@pytest.mark.parametrize(
+    "runs", [{"run": {"q1": ["d1", "d2"]}}, {"run": {"q1": {"d1": None}}}, {"q1": {"d1": "best"}}]
+)
+def test_documents_without_numbers_are_refused_by_name(runs):
+    with pytest.raises(ValueError, match=r"query|document"):
+        evaluate_runs({"q1": {"d1": 1}}, runs)

@@ -356,3 +356,10 @@ def test_many_categories_make_a_sparse_matrix():
 @parametrize_with_checks([TableVectorizer(scale=True)])
 def test_scikit_learns_checks(estimator, check):
     check(estimator)
+
+
+def test_lists_in_a_column_of_texts_are_read_as_texts():
+    words = pd.DataFrame({"tags": [["red", "blue"], ["red"], ["blue", "green"]] * 20})
+    vectorizer = TableVectorizer().fit(words)
+    numbers = pd.DataFrame({"tags": [[1.0, 2.0], None, [3.0]]})
+    assert vectorizer.transform(numbers).shape[0] == 3

@@ -91,8 +91,8 @@ def fit_views(estimator: Any, X: Any, target: TrainingTarget) -> FittedViews:
     # decide how each column of the table is used
     table = prepare_table(X, target)
     notes = [
-        f"column {name} has the name of an identifier, but its numbers tell the order of held-out "
-        "items: it is used as a number"
+        f"column {name} has the name of an identifier, but its numbers predict the order of "
+        "held-out items: it is used as a number"
         for name in table.predictive_ids
     ]
     if table.has_plain_numbers:  # equivalent to a matrix

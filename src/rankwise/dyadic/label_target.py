@@ -11,12 +11,16 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 
 from rankwise.arrays import Array, Labels, MatrixLike
 from rankwise.dyadic.fitting import check_table
+from rankwise.errors import warn_user
 from rankwise.formatting import join_words
 from rankwise.frames import as_array, column_names
 from rankwise.validation import check_float_array, check_option
 
 LISTED_LABELS = 5  # in a message
 LISTED_RANKS = 12
+# Fewer rows or labels may have the numbers of ranks by chance.
+LEAST_RANKED_INSTANCES = 5
+LEAST_RANKED_LABELS = 3
 
 
 class LabelTarget(NamedTuple):
@@ -70,6 +74,8 @@ def read_labels(Y: MatrixLike, values: str, fitted_labels: Labels | None = None)
     scores = check_table(scores, "instance", "label")
     target = LabelTarget(scores, labels, is_class=False)
     if fitted_labels is None:
+        if values == "scores":
+            _warn_of_ranks(scores)
         return target
     return _order_columns(target, fitted_labels)
 
@@ -114,6 +120,19 @@ def _scores_of_ranks(ranks: Array) -> Array:
             "values='scores'."
         )
     return -ranks
+
+
+def _warn_of_ranks(scores: Array) -> None:
+    """Warn about scores that look like ranks, because the largest score is the best."""
+    n_instances, n_labels = scores.shape
+    if n_instances < LEAST_RANKED_INSTANCES or n_labels < LEAST_RANKED_LABELS:
+        return
+    if (np.sort(scores, axis=1) == np.arange(1.0, n_labels + 1)).all():
+        warn_user(
+            f"every row of y has the numbers 1 to {n_labels}, as ranks do, but the largest score "
+            "is the best label. If 1 is the best label, pass values='ranks'; if not, y - 1 avoids "
+            "this warning."
+        )
 
 
 def _order_columns(target: LabelTarget, fitted_labels: Labels) -> LabelTarget:

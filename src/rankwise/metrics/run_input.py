@@ -125,8 +125,27 @@ def _is_one_run(runs: Mapping[str, object]) -> bool:
 def _read_mapping(nested: Mapping[str, Mapping[str, float]]) -> ByQuery:
     by_query = {}
     for query, documents in nested.items():
-        by_query[str(query)] = {str(name): float(number) for name, number in documents.items()}
+        if not isinstance(documents, Mapping):
+            raise ValueError(
+                f"the documents of query {query!r} are of type {type(documents).__name__}; "
+                "expected a dictionary {document: number}. For a ranked list, pass decreasing "
+                "numbers, such as {document: -position}."
+            )
+        by_query[str(query)] = {
+            str(name): _read_number(number, name, query) for name, number in documents.items()
+        }
     return by_query
+
+
+def _read_number(number: float, document: str, query: str) -> float:
+    try:
+        return float(number)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"document {document!r} of query {query!r} has the value {number!r}; expected a "
+            "number. Pass dictionaries {query: {document: number}}; for a ranked list, decreasing "
+            "numbers, such as {document: -position}."
+        ) from None
 
 
 def _read_frame(frame: DataFrame, value_names: Sequence[str], description: str) -> ByQuery:

@@ -322,6 +322,7 @@ def evaluate_runs(
             values[name, metric.name] = by_query
         n_missing[name] = int(is_missing.sum())
         n_without_judgments[name] = len(run.keys() - judgments.keys())
+        _warn_if_nothing_is_judged(name, run, lists, judgments)
 
     _warn_of_missing_queries(n_missing, len(queries), missing_queries)
     return RunEvaluation(
@@ -391,6 +392,22 @@ def _check_common_queries(runs: dict[str, ByQuery], judgments: ByQuery) -> None:
                 f"run {name!r} and the qrels have no query in common: the first query of the run "
                 f"is {next(iter(run))!r}, that of the qrels {next(iter(judgments))!r}."
             )
+
+
+def _warn_if_nothing_is_judged(
+    name: str, run: ByQuery, lists: list[JudgedList], judgments: ByQuery
+) -> None:
+    """Warn about a run without any judged document; its identifiers may have another form."""
+    if not all(np.isnan(judged.retrieved_grades).all() for judged in lists):
+        return
+    retrieved = next((document for query in judgments for document in run.get(query, ())), None)
+    judged = next((document for query in judgments for document in judgments[query]), None)
+    if retrieved is None or judged is None:
+        return
+    warn_user(
+        f"no document of the run {name!r} is judged, so all metrics are 0. Do the identifiers of "
+        f"documents differ? One of the run is {retrieved!r}, one of the qrels {judged!r}."
+    )
 
 
 def _warn_of_missing_queries(n_missing: dict[str, int], n_queries: int, rule: str) -> None:

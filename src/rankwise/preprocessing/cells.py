@@ -155,6 +155,9 @@ def cell_as_text(cells: AnyArray) -> list[str | None]:
     text_of_cell: dict[object, str | None] = {}
     texts = []
     for cell in cells.tolist():
+        if isinstance(cell, list):  # not hashable
+            texts.append(as_text(cell))
+            continue
         if cell not in text_of_cell:
             text_of_cell[cell] = as_text(cell)
         texts.append(text_of_cell[cell])

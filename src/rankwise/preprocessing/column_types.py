@@ -87,8 +87,8 @@ _REASON_TEXTS = {
     Reason.DATES: "it has dates, expected numbers",
     Reason.WORDS: "it has words, such as {detail}, expected numbers",
     Reason.WORDS_AS_MISSING: "words, such as {detail}, are treated as missing",
-    Reason.NO_SHARED_WORDS: "texts whose words are in one or in all",
-    Reason.IGNORED: "as asked for",
+    Reason.NO_SHARED_WORDS: "texts in which every word occurs once, or in all of them",
+    Reason.IGNORED: "as requested",
     Reason.UNNAMED: "it has no name",
 }
 
