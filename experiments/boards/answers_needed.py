@@ -115,7 +115,9 @@ def main(arguments=None):
             ]
             rows.append(row_of(n_items, person, sessions))
     header = ["items", "person", "median", "quartiles", "per item", "settled", "correct"]
-    print_table(f"Answers until the {TOP} best items are settled ({options.runs} runs)", header, rows)
+    print_table(
+        f"Answers until the {TOP} best items are settled ({options.runs} runs)", header, rows
+    )
     print_notes(
         "A run that is not settled counts with its limit, "
         f"{MAX_ANSWERS_PER_ITEM} answers per item.",

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
+import pyarrow
 import pytest
-
-pytest.importorskip("click")
-pyarrow = pytest.importorskip("pyarrow")
-parquet = pytest.importorskip("pyarrow.parquet")
+from pyarrow import parquet
 
 from tests.cli.shell import fail, succeed
 
@@ -118,7 +116,9 @@ def test_words_of_the_command_in_other_messages(tmp_path, csv, games):
     model = tmp_path / "m.rw"
     succeed("train", csv, "--target", "grade", "--alpha", "1", "-o", model)
     assert "--to foo is unknown. Choose one of 'json'" in fail("export", model, "--to", "foo")
-    assert fail("cv", csv, "--target", "grade", "--leave", "99").startswith("--leave 99; expected 2")
+    assert fail("cv", csv, "--target", "grade", "--leave", "99").startswith(
+        "--leave 99; expected 2"
+    )
     assert "--confidence 95: expected" in fail("predict", model, csv, "--confidence", "95")
     assert f"--output {csv} is a file" in fail("demo", "-o", csv)
     assert "--until foo: expected a date" in fail("rank", games, "--time", "day", "--until", "foo")
@@ -151,7 +151,9 @@ def test_judge_refuses_before_it_writes_a_database(tmp_path):
     assert "token" in fail("judge", items, "--token", "ab")
     assert sorted(tmp_path.iterdir()) == [items]
     missing = tmp_path / "nope.csv"
-    assert fail("judge", missing, "-o", tmp_path / "a.csv") == f"{missing}: No such file or directory"
+    assert (
+        fail("judge", missing, "-o", tmp_path / "a.csv") == f"{missing}: No such file or directory"
+    )
     text = tmp_path / "other.csv"
     text.write_text("name,price\n" * 100)
     message = fail("judge", items, "--database", text)

@@ -169,11 +169,11 @@ def test_tables_in_another_order_than_their_columns_are_refused(rng):
     columns = pd.DataFrame(rng.standard_normal((4, 2)), index=list("wxyz"))
     Y = pd.DataFrame(rng.standard_normal((5, 4)), index=rows.index, columns=columns.index)
     model = ConditionalRankRLS().fit(rows, columns, Y)
-    with pytest.raises(ValueError, match="columns and Y.T"):
+    with pytest.raises(ValueError, match=r"columns and Y.T"):
         ConditionalRankRLS().fit(rows, columns, Y[list("zyxw")])
-    with pytest.raises(ValueError, match="columns and Y.T"):
+    with pytest.raises(ValueError, match=r"columns and Y.T"):
         model.score(rows, columns, Y[list("zyxw")])
-    with pytest.raises(ValueError, match="rows and Y "):
+    with pytest.raises(ValueError, match=r"rows and Y "):
         model.score(rows, columns, Y[::-1])
 
 

@@ -1,6 +1,7 @@
 """The simulation of how many answers `rankwise judge` needs."""
 
 import numpy as np
+
 from experiments.boards import answers_needed
 
 

@@ -263,20 +263,16 @@ def test_rankers_of_a_long_frame_have_labels_of_any_kind(values, labels):
     assert (row.a, row.b) == tuple(map(str, labels))
 
 
-@pytest.mark.parametrize(
-    "clusters_first", [False, True], ids=["values in another order", "clusters in another order"]
-)
-def test_series_in_different_orders_are_refused(clusters_first):
+def test_series_in_different_orders_are_refused():
     rng = np.random.default_rng(0)
     names = [f"q{k}" for k in range(30)]
     old = pd.Series(rng.normal(size=30), index=names)
     new = old + 0.2 + 0.01 * rng.normal(size=30)
     topics = pd.Series(np.arange(30) // 3, index=names)
     with pytest.raises(ValueError, match="different orders"):
-        if clusters_first:
-            compare({"old": old, "new": new}, clusters=topics[::-1])
-        else:
-            compare({"old": old, "new": new[::-1]})
+        compare({"old": old, "new": new[::-1]})
+    with pytest.raises(ValueError, match="different orders"):
+        compare({"old": old, "new": new}, clusters=topics[::-1])
     in_order = compare({"old": old, "new": new}, clusters=topics)
     np.testing.assert_allclose(in_order.rows[0].difference, (old - new).mean())
 

@@ -226,7 +226,7 @@ def test_bad_options(grouped, options, message):
 
 def test_bad_data(grouped):
     X, y, groups = grouped
-    with pytest.raises(ValueError, match="PairGraph.*pass scores"):
+    with pytest.raises(ValueError, match=r"PairGraph.*pass scores"):
         permutation_test(RankRLS(), X[:2], PairGraph([0], [1]))
     with pytest.raises(TypeError, match="estimator is a RankRLSCV"):
         permutation_test(RankRLSCV(), X, y, groups)

@@ -763,7 +763,7 @@ def make_kernel(function: Any, gamma: Any, params: dict[str, Any] | None) -> Ker
     return Kernel(function, gamma, **params)  # params has degree and coef0
 
 
-def _check_order_of_table(rows: MatrixLike, columns: MatrixLike, Y: ArrayLike) -> None:
+def _check_order_of_table(rows: MatrixLike, columns: MatrixLike, Y: Any) -> None:
     """Raise a ValueError if a frame Y has the rows or columns of the features in another order."""
     check_same_index(rows=rows, Y=Y)
     if hasattr(Y, "iloc"):

@@ -652,7 +652,8 @@ class RankRLSTask(HoldOutTask):
     @property
     def has_pairs(self) -> bool:
         """Whether the data are one list, all of whose pairs are compared, without weights or
-        nuisance."""
+        nuisance.
+        """
         # only then leave-pair-out has a shortcut
         is_plain = self.graph.item_weights is None and self.loss.nuisance is None
         return self.graph.is_complete and is_plain  # complete: it has all pairs of items

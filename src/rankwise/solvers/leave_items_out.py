@@ -11,8 +11,8 @@ out of a ridge regression is exact algebra on one matrix (docs/exact_cross_valid
 without weights.
 
 With weights w of the items the squares are weighted, and ``K + λ'D⁻¹`` with D = diag(w) replaces
-``K + λ'I``. κ then depends on the held-out items, not only on their number, so each fold has its own
-resolvent.
+``K + λ'I``. κ then depends on the held-out items, not only on their number, so each fold has its
+own resolvent.
 """
 
 from __future__ import annotations
