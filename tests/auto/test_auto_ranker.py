@@ -806,8 +806,10 @@ def test_float32_features_give_the_model_of_float64():
     single = AutoRanker(members, n_resamples=0).fit(X, y, groups)
     double = AutoRanker(members, n_resamples=0).fit(X.astype(float), y, groups)
     assert alphas_of(single) == pytest.approx(alphas_of(double), rel=1e-3)
-    scores = double.predict(new.astype(float))
-    np.testing.assert_allclose(single.predict(new), scores, atol=1e-4 * np.ptp(scores))
+    new_groups = np.repeat(np.arange(5), 10)
+    scores = double.predict(new.astype(float), new_groups)
+    found = single.predict(new, new_groups)
+    np.testing.assert_allclose(found, scores, atol=1e-4 * np.ptp(scores))
 
 
 def test_groups_in_another_order_than_the_items_are_refused():

@@ -275,7 +275,7 @@ def test_rankings_in_time_are_pairs_in_context():
 
 
 def test_the_page_of_a_board_in_time():
-    assert "ratings in context" in str(board_page(rate(games(), scales=SCALES, **IN_CONTEXT)))
+    assert "Ratings in context" in str(board_page(rate(games(), scales=SCALES, **IN_CONTEXT)))
 
 
 def test_paths_are_the_boards_of_their_moments():

@@ -50,7 +50,6 @@ from rankwise.auto.unit_estimate import estimate_from_units, note_of_optimism
 from rankwise.datasets import PairData
 from rankwise.errors import warn_user
 from rankwise.fitted_schema import FittedSchema, Floats, Ints, ListOf, Model, Values
-from rankwise.frames import check_same_index
 from rankwise.graphs import PairGraph
 from rankwise.graphs.supervision import Preferences, TrainingTarget, read_y
 from rankwise.kernels.stable_products import row_products
@@ -58,9 +57,9 @@ from rankwise.metrics.by_group import nanmean_over_units
 from rankwise.model_selection.scorer import predict_items
 from rankwise.preprocessing.group_columns import (
     check_groups,
+    read_items_in_groups,
     refuse_other_keywords,
     warn_of_long_list,
-    without_group_columns,
 )
 from rankwise.preprocessing.group_scaler import GroupScaler
 from rankwise.preprocessing.table_vectorizer import TableVectorizer
@@ -332,8 +331,7 @@ class AutoRanker(RankerMixin, BaseEstimator):
         if self.comparison_ is not None:
             items = read_items_to_predict(X, self.item_id_)
             return self._scores_of_order(self._transform(items.X), items.names)
-        check_same_index(X=X, groups=groups)
-        return self._score(self._transform(without_group_columns(self, X)), groups)
+        return self._score(self._transform(read_items_in_groups(self, X, groups)), groups)
 
     @single_threaded
     def predict_above(

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, clone
@@ -15,7 +14,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise.arrays import Array, CrossValidation, MatrixLike, ParameterValue
 from rankwise.dyadic.cross_validation import DyadicTask
-from rankwise.dyadic.fitting import check_table, make_table_loss, solve_with_progress
+from rankwise.dyadic.fitting import (
+    check_order_of_table,
+    check_table,
+    make_table_loss,
+    read_table,
+    solve_with_progress,
+)
 from rankwise.dyadic.frame_encoding import encode_items, fit_vectorizer
 from rankwise.dyadic.solver import DyadicProblem
 from rankwise.dyadic.table_items import ExpectedFeatures, TableItems
@@ -29,7 +34,7 @@ from rankwise.fitted_schema import (
     Values,
     check_kernel_items,
 )
-from rankwise.frames import as_array, check_same_index
+from rankwise.frames import as_array
 from rankwise.kernels.kernel import Kernel, KernelName
 from rankwise.metrics import get_metric
 from rankwise.metrics.registry import MetricName
@@ -306,7 +311,7 @@ class ConditionalRankRLS(RankerMixin, BaseEstimator):
             The metric; its mean over the columns if rows are ranked, its value over all cells if
             cells are ranked.
         """
-        _check_order_of_table(rows, columns, Y)
+        check_order_of_table(rows, columns, Y)
         scores = self.predict(rows, columns)
         Y = check_float_array("Y", as_array(Y, "Y"))
         if Y.shape != scores.shape:
@@ -397,8 +402,8 @@ class ConditionalRankRLS(RankerMixin, BaseEstimator):
         The problem ranks the columns of its rows, so the table is transposed if rows are ranked.
         """
         self._check_options(sample_weight)
-        _check_order_of_table(rows, columns, Y)
-        Y = _read_scores(Y)
+        check_order_of_table(rows, columns, Y)
+        Y = read_table(Y)
         row_items, column_items = self._read_items(rows, columns)
 
         # Below, the items of each list are ranked: the columns of each row of Y, which is therefore
@@ -761,21 +766,3 @@ def make_kernel(function: Any, gamma: Any, params: dict[str, Any] | None) -> Ker
     if callable(function) or function == "ngram":
         return Kernel(function, params=params)
     return Kernel(function, gamma, **params)  # params has degree and coef0
-
-
-def _check_order_of_table(rows: MatrixLike, columns: MatrixLike, Y: Any) -> None:
-    """Raise a ValueError if a frame Y has the rows or columns of the features in another order."""
-    check_same_index(rows=rows, Y=Y)
-    if hasattr(Y, "iloc"):
-        check_same_index(columns=columns, **{"Y.T": Y.T})
-
-
-def _read_scores(Y: ArrayLike) -> Array:
-    """The table of scores as floats, with NaN where unknown."""
-    if sp.issparse(Y):
-        raise ValueError(
-            "Y is a sparse matrix, in which a missing cell is the same as a score of 0; pass "
-            "an array with NaN where a score is unknown."
-        )
-    advice = "pass real numbers, NaN where a score is unknown"
-    return check_float_array("Y", as_array(Y, "Y"), advice)

@@ -2,17 +2,39 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from rankwise.arrays import Array
+from rankwise.arrays import Array, MatrixLike
 from rankwise.dyadic.loss import DyadicLoss
 from rankwise.dyadic.solver import DyadicProblem
 from rankwise.formatting import count
+from rankwise.frames import as_array, check_same_index
 from rankwise.rankers.ranking_problem import warn_about_solutions
 from rankwise.runtime.progress import Progress
 from rankwise.solvers import Solutions
-from rankwise.validation import check_alphas, check_sample_weight
+from rankwise.validation import check_alphas, check_float_array, check_sample_weight
+
+
+def check_order_of_table(rows: MatrixLike, columns: MatrixLike, Y: Any) -> None:
+    """Raise a ValueError if a frame Y has the rows or columns of the features in another order."""
+    check_same_index(rows=rows, Y=Y)
+    if hasattr(Y, "iloc"):
+        check_same_index(columns=columns, **{"Y.T": Y.T})
+
+
+def read_table(Y: ArrayLike) -> Array:
+    """The table of scores as floats, with NaN where unknown."""
+    if sp.issparse(Y):
+        raise ValueError(
+            "Y is a sparse matrix, in which a missing cell is the same as a score of 0; pass "
+            "an array with NaN where a score is unknown."
+        )
+    advice = "pass real numbers, NaN where a score is unknown"
+    return check_float_array("Y", as_array(Y, "Y"), advice)
 
 
 def check_table(Y: Array, row_name: str, column_name: str) -> Array:

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 
 from rankwise.arrays import Labels, Matrix, MatrixLike
 from rankwise.errors import UngroupedRowsWarning, warn_user
-from rankwise.frames import as_array, frame_columns, narwhals_frame
+from rankwise.frames import as_array, check_same_index, frame_columns, narwhals_frame
 from rankwise.graphs import PreferenceGraph
 from rankwise.graphs.supervision import (
     Preferences,
@@ -116,6 +116,14 @@ def check_groups(
 def without_group_columns(estimator: BaseEstimator, X: MatrixLike) -> MatrixLike:
     """A data frame without the columns that `fit` of the estimator dropped; other X unchanged."""
     return without_columns(X, getattr(estimator, "group_columns_", []))
+
+
+def read_items_in_groups(
+    estimator: BaseEstimator, X: MatrixLike, groups: ArrayLike | None
+) -> MatrixLike:
+    """Items to predict, without group columns; an error if groups are in another order."""
+    check_same_index(X=X, groups=groups)
+    return without_group_columns(estimator, X)
 
 
 def without_columns(X: MatrixLike, names: list[str]) -> MatrixLike:
