@@ -87,7 +87,7 @@ def test_a_messy_table_trains_with_one_command_and_its_report_opens(tmp_path, me
         "Baujahr number",
         "Listing ID dropped an identifier: its name says so",
         "Verkauft am date: month, weekday, days",
-        "Straße dropped texts whose words are in one or in all",
+        "Straße dropped texts in which every word occurs once, or in all of them",
         f"Heizung category of 3 values, {n_missing[0]} missing values",
         f"Fläche number with {n_missing[1]} missing values",
         f"Zimmer number with {n_missing[2]} missing values",

@@ -270,13 +270,15 @@ def test_without_ir_datasets_a_missing_file_is_reported(tmp_path):
 
 
 def test_a_run_without_any_judged_document_is_named():
-    qrels = {"q1": {"d1": 1}, "q2": {"d2": 1}}
-    with pytest.warns(UserWarning, match="'D1'.*'d1'"):
-        evaluation = evaluate_runs(qrels, {"run": {"q1": {"D1": 1.0}, "q2": {"D2": 2.0}}})
+    qrels = {query: {f"d{k}": k % 2 for k in range(6)} for query in ("q1", "q2")}
+    run = {query: {f"D{k}": -float(k) for k in range(6)} for query in qrels}
+    with pytest.warns(UserWarning, match="'D0'.*'d0'"):
+        evaluation = evaluate_runs(qrels, {"run": run})
     assert all(not values.any() for values in evaluation.values.values())
+    run["q2"]["d2"] = 2.0
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        evaluate_runs(qrels, {"run": {"q1": {"D1": 1.0}, "q2": {"d2": 2.0}}})
+        evaluate_runs(qrels, {"run": run})
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ COLUMNS = {
     "apart": (
         [f"a{k} b{k}" for k in range(N)],
         "dropped",
-        "texts whose words are in one or in all",
+        "texts in which every word occurs once, or in all of them",
     ),
 }
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 DEFAULT_METRICS = ("nDCG@10", "AP", "RR")
 MISSING_QUERIES = ("zero", "skip")
 UNJUDGED = ("zero", "judged_only", "bounds")
+LEAST_RETRIEVED_DOCUMENTS = 10  # in fewer, all documents may be unjudged by chance
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -398,7 +399,8 @@ def _warn_if_nothing_is_judged(
     name: str, run: ByQuery, lists: list[JudgedList], judgments: ByQuery
 ) -> None:
     """Warn about a run without any judged document; its identifiers may have another form."""
-    if not all(np.isnan(judged.retrieved_grades).all() for judged in lists):
+    grades = np.concatenate([judged.retrieved_grades for judged in lists])
+    if len(grades) < LEAST_RETRIEVED_DOCUMENTS or not np.isnan(grades).all():
         return
     retrieved = next((document for query in judgments for document in run.get(query, ())), None)
     judged = next((document for query in judgments for document in judgments[query]), None)
