@@ -40,6 +40,7 @@ OPTIONS = {  # a run for each; the others are run once, without options
     ),
     "quality_tables": ("--splits 2",),
     "score_tables.drug_target": ("", "--growth"),
+    "score_tables.label_ranking": ("--repeats 1",),
     "comparisons.who_wins": (
         "--only pokemon",
         "--only side",
