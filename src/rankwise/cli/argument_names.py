@@ -205,8 +205,8 @@ def with_options(message: str, command: str = "") -> str:
     # ("alpha: got −1") and arguments with values ("levels=('bad', 'good')").
     message_for_command = _PYTHON_SENTENCE.sub("", message).strip() or message
     with_subject = _SUBJECT.sub(replace_subject, message_for_command)
-    with_options = _ARGUMENT.sub(replace_argument, with_subject)
-    return _OPTION.sub(replace_value, with_options)
+    with_option_names = _ARGUMENT.sub(replace_argument, with_subject)
+    return _OPTION.sub(replace_value, with_option_names)
 
 
 def _option_with_value(name: str, value: str, option_of_argument: Mapping[str, str]) -> str:

@@ -182,14 +182,8 @@ function judgeColumns({ judges, confidence, hasSides }) {
     ...withInterval("Agreement", "agreement", "agreement_low", "agreement_high"),
     ...(hasSides ? sideBias : []),
     ...(haveEqualWeights(judges) ? [] : weight),
-    textColumn("Remark", (k) => remarkOf(judges[k], hasSides), { isAscending: false }),
+    textColumn("Remark", (k) => judges[k].remark, { isAscending: false }),
   ];
-}
-
-// In a table of winners and losers, all judges seem to favor the first side.
-function remarkOf({ remark }, hasSides) {
-  const remarks = remark.split(", ");
-  return remarks.filter((text) => hasSides || !text.includes(" side")).join(", ");
 }
 
 // --- the choice of a board --------------------------------------------------------------------
