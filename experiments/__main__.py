@@ -15,6 +15,7 @@ import sys
 from experiments.shared.command_line import EXPERIMENTS, VARIABLE, is_current, make_parser
 
 OPTIONS = {  # a run for each; the others are run once, without options
+    "boards.answers_needed": ("--runs 10",),
     "rankrls07.tables123": ("", "--dataset mq2008"),
     "rankrls09.parses": ("", "--kernel rbf"),
     "corankrls10.parses": ("", "--reading groups", "--kernel rbf"),
