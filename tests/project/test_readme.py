@@ -109,3 +109,9 @@ def test_links_to_a_heading_find_it(page):
     for path, anchor in links:
         target = (page.parent / path).with_suffix(".md") if path else page
         assert anchor in anchors(target), f"{path}#{anchor}"
+
+
+def test_readme_names_the_two_commands_that_set_up_everything():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "\nmake demo " in readme
+    assert "\nmake test " in readme
